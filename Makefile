@@ -1,0 +1,45 @@
+# Needs git, make and Python 3.11 or newer; everything else is installed into .venv.
+PYTHON ?= python3
+export UV_COMPILE_BYTECODE = 1
+BIN = .venv/bin
+UV = $(BIN)/uv
+
+.PHONY: setup run test check bench stress lock clean
+
+setup: .venv/.ready
+
+# uv comes from the lock too, so that even the installer is pinned by its hash.
+.venv/.ready: requirements.lock pyproject.toml
+	@echo "Setting up .venv ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@grep -A200 '^uv==' requirements.lock | awk 'NR>1 && /^[a-z]/{exit} {print}' > .venv/uv.lock
+	@$(BIN)/python -m pip install -q --require-hashes -r .venv/uv.lock
+	@$(UV) pip install -q -p $(BIN)/python --require-hashes -r requirements.lock
+	@$(UV) pip install -q -p $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+run: setup
+	@MOOT_HOME=$${MOOT_HOME:-$(CURDIR)/.moot} $(BIN)/moot run "Should a small team write tests before it writes code?" --format classic
+
+test: setup check
+	$(BIN)/pytest
+
+check: setup
+	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --check src tests bench
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+bench: setup
+	@$(UV) pip install -q -p $(BIN)/python --require-hashes -r bench/requirements.lock
+	$(BIN)/python -m bench.run
+
+stress: setup
+	MOOT_STRESS=1 $(BIN)/pytest tests/crash -s
+
+lock:
+	$(UV) pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --group dev --all-extras pyproject.toml -o requirements.lock
+	$(UV) pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --group bench -c requirements.lock pyproject.toml -o bench/requirements.lock
+
+clean:
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis dist build

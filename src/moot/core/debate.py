@@ -1,0 +1,153 @@
+"""The nouns of a debate, frozen: what it is, who speaks, what was said."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from moot.core.format import Format
+from moot.core.status import Status, StopReason
+
+Stance = Literal["pro", "con", "neutral"]
+Kind = Literal["speech", "cue", "summary", "verdict", "note"]
+TurnStatus = Literal["ok", "failed"]
+OnFailure = Literal["pause", "degrade"]
+Wanted = Literal["stop", "pause"]
+
+
+@dataclass(frozen=True, slots=True)
+class Participant:
+    """Who speaks. `model` is `provider:name`, or a provider alone for its default model."""
+
+    id: str
+    name: str
+    model: str
+    stance: Stance = "neutral"
+    role: str = "participant"
+    bio: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one turn and the whole debate may take."""
+
+    max_turns: int
+    max_turn_seconds: float = 35.0
+    max_turn_tokens: int = 900
+    max_total_tokens: int | None = None
+    max_cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What calls cost. Failed and cancelled calls count; `estimated` says a part was not metered."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    calls: int = 0
+    estimated: bool = False
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cost_usd + other.cost_usd,
+            self.calls + other.calls,
+            self.estimated or other.estimated,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The wave that comes next, by its first step; all None once the format has nothing more to ask.
+
+    `next_target` tells the host's cues of one round apart. `done` has a bit set for each step of
+    the wave whose turn is committed, so that a crash half-way through a wave repeats none of it.
+    """
+
+    next_round: int | None = None
+    next_stage: str | None = None
+    next_actor: str | None = None
+    next_target: str | None = None
+    done: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a debate is paused, for the person who can mend it."""
+
+    code: str
+    message: str  # the friendly sentence
+    actor: str
+    model: str
+    attempts: int
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One committed utterance."""
+
+    seq: int
+    round: int
+    stage: str
+    actor: str
+    name: str
+    kind: Kind
+    target: str | None
+    instruction: str | None  # the system message that a cue was spoken to
+    text: str
+    data: Mapping[str, Any] | None  # the structured answer, where one was asked for
+    status: TurnStatus
+    error_code: str | None
+    model: str
+    usage: Usage
+    started_at: str
+    committed_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Debate:
+    """One run. Times are ISO 8601 in UTC."""
+
+    id: str
+    motion: str
+    rules: Format  # the format as it was when the debate began
+    participants: tuple[Participant, ...]
+    host: Participant | None
+    options: Mapping[str, int]
+    limits: Limits
+    on_failure: OnFailure
+    status: Status
+    cursor: Cursor
+    created_at: str
+    updated_at: str
+    degraded: bool = False
+    warnings: tuple[str, ...] = ()
+    stop_reason: StopReason | None = None
+    stop_requested_at: str | None = None
+    wanted: Wanted | None = None  # what happens once the step in flight is kept
+    failure: Failure | None = None
+    round: int | None = None  # where the last committed turn stands; None before the first
+    stage: str | None = None
+    turns: int = 0  # how many are committed
+    last_seq: int = 0
+    fence: int = 0  # grows with every claim; a writer with an older one is refused
+    usage: Usage = field(default_factory=Usage)
+    started_at: str | None = None
+    ended_at: str | None = None
+
+    @property
+    def format(self) -> str:
+        return self.rules.name
+
+    @property
+    def seats(self) -> tuple[Participant, ...]:
+        """Everyone who may speak, the host first."""
+        return (self.host, *self.participants) if self.host else self.participants
+
+    def seat(self, participant_id: str) -> Participant:
+        for seat in self.seats:
+            if seat.id == participant_id:
+                return seat
+        raise KeyError(participant_id)

@@ -1,0 +1,340 @@
+"""Who speaks next: one pure scheduler for every format.
+
+A debate's whole course follows from its format, roster, options and limits, so it is laid out as
+legs, each a number of units: a unit is one speaker's turn, with the host's cue before it where the
+stage is cued, or the turns of everyone where they speak together. The cursor is a place in that
+layout; finding the next one is arithmetic, and needs no turns.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from moot.core.debate import Cursor, Debate, Kind, Participant, Turn
+from moot.core.format import Format, Stage
+from moot.core.status import StopReason
+from moot.errors import InputError
+
+END = Cursor()
+_STANCES = {"pro": 0, "con": 1, "neutral": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One utterance that the format asks for."""
+
+    round: int
+    stage: str
+    actor: str
+    kind: Kind
+    target: str | None
+    instruction: str  # what is asked; for a cue, the system message that the host answers
+    sees: str = "all"
+    together: bool = False
+    next_stage: str | None = None  # set when this step opens a stage
+
+    @property
+    def target_id(self) -> str:
+        """Whose words this step leads to: the one who is cued, or the speaker itself."""
+        return self.target or self.actor
+
+    @property
+    def slot(self) -> tuple[int, str, str | None]:
+        """What is unique within a debate."""
+        return (self.round, self.actor, self.target if self.kind == "cue" else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """The steps that may be spoken at the same time; those already committed are left out."""
+
+    steps: tuple[Step, ...]
+    places: tuple[int, ...]  # each step's bit in the cursor's `done`
+    width: int  # how many steps the whole wave has
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Nothing more is asked for."""
+
+    reason: StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """A stage laid out for this debate's roster, options and limits."""
+
+    stage: Stage
+    first_round: int
+    units: int
+    speakers: tuple[Participant, ...]
+    rounds: int
+
+    @property
+    def unit_turns(self) -> int:
+        return len(self.speakers) if self.stage.together else 2 if self.stage.cued else 1
+
+    @property
+    def turns(self) -> int:
+        return self.units * self.unit_turns
+
+    def round_of(self, unit: int) -> int:
+        return self.first_round + (unit if self.stage.together else unit // len(self.speakers))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    leg: int
+    unit: int
+    cue: bool
+
+
+def layout(
+    rules: Format,
+    participants: Sequence[Participant],
+    host: Participant | None,
+    options: "dict[str, int] | Sequence[tuple[str, int]]",
+    max_turns: int | None = None,
+) -> tuple[Leg, ...]:
+    """Lay the format out. `max_turns` bounds what has no count of its own."""
+    chosen = dict(options)
+    ordered = tuple(participants)
+    if rules.roster.order == "stance":
+        ordered = tuple(sorted(ordered, key=lambda seat: _STANCES[seat.stance]))
+    stages = [stage for stage in rules.stages if host or not stage.needs_host]
+    casts = [(host,) if stage.speakers == "host" and host else ordered for stage in stages]
+    counts = [chosen[s.rounds] if isinstance(s.rounds, str) else s.rounds for s in stages]
+
+    legs: list[Leg] = []
+    following = 0 if stages and stages[0].prelude else 1
+    for place, (stage, cast, count) in enumerate(zip(stages, casts, counts, strict=True)):
+        leg = Leg(stage, following, 0, cast, count)
+        per_round = 1 if stage.together else len(cast)
+        units = count * per_round
+        if count == 0:
+            reserve = sum(len(c) for c in casts[place + 1 :])
+            room = (max_turns or rules.max_turns or 0) - sum(x.turns for x in legs) - reserve
+            units = max(room // leg.unit_turns, 0)
+        rounds = -(-units // per_round)
+        legs.append(replace(leg, units=units))
+        following += rounds
+    return tuple(legs)
+
+
+def legs_of(debate: Debate) -> tuple[Leg, ...]:
+    return layout(
+        debate.rules,
+        debate.participants,
+        debate.host,
+        dict(debate.options),
+        debate.limits.max_turns,
+    )
+
+
+def total(debate: Debate) -> int:
+    """How many turns the debate will have when it ends, as far as can be known now."""
+    if debate.status == "ending":
+        return debate.turns + (debate.cursor != END)
+    if debate.status in ("completed", "failed"):
+        return debate.turns
+    return sum(leg.turns for leg in legs_of(debate))
+
+
+def first(debate: Debate) -> Cursor:
+    """The cursor of a debate that has not begun."""
+    return _cursor(debate, _settle(legs_of(debate), _Place(0, 0, True)))
+
+
+def plan(debate: Debate) -> Wave | Finish:
+    """What comes next: a pure function of the format, the debate's settings and its cursor."""
+    cursor = debate.cursor
+    if cursor == END:
+        return Finish(debate.stop_reason or _reason(debate))
+    if debate.status == "ending":
+        return Wave((_closing_step(debate),), (0,), 1)
+    legs = legs_of(debate)
+    place = _find(legs, debate, cursor)
+    steps = tuple(_steps(debate, legs, place))
+    undone = tuple(i for i in range(len(steps)) if not cursor.done >> i & 1)
+    return Wave(tuple(steps[i] for i in undone), undone, len(steps))
+
+
+def after(debate: Debate, bit: int) -> Cursor:
+    """The cursor once the step at `bit` of the wave that comes next is committed."""
+    cursor = debate.cursor
+    if debate.status == "ending":
+        return END
+    legs = legs_of(debate)
+    place = _find(legs, debate, cursor)
+    leg = legs[place.leg]
+    width = len(leg.speakers) if leg.stage.together else 1
+    done = cursor.done | 1 << bit
+    if done != (1 << width) - 1:
+        return replace(cursor, done=done)
+    if place.cue:
+        return _cursor(debate, replace(place, cue=False))
+    return _cursor(debate, _settle(legs, _Place(place.leg, place.unit + 1, True)))
+
+
+def closing(debate: Debate) -> Cursor:
+    """Where the closing summary stands when a debate is ended: after the last round spoken."""
+    return Cursor(
+        next_round=1 if debate.round is None else debate.round + 1,
+        next_stage=_closing_stage(debate.rules),
+        next_actor=debate.seats[0].id,
+    )
+
+
+def rebuild(debate: Debate, turns: Iterable[Turn]) -> Cursor:
+    """The cursor that these turns lead to, whatever the debate's own says."""
+    spoken = {
+        (turn.round, turn.actor, turn.target if turn.kind == "cue" else None)
+        for turn in turns
+        if turn.kind != "note"
+    }
+    if debate.status == "ending":
+        latest = max((slot[0] for slot in spoken), default=0)
+        closer, stage = debate.seats[0].id, _closing_stage(debate.rules)
+        closed = any(
+            turn.kind == "summary" and turn.actor == closer and turn.round == latest
+            for turn in turns
+        )
+        return END if closed else Cursor(latest + 1, stage, closer)
+    legs = legs_of(debate)
+    place = _settle(legs, _Place(0, 0, True))
+    while place is not None:
+        steps = list(_steps(debate, legs, place))
+        done = sum(1 << bit for bit, step in enumerate(steps) if step.slot in spoken)
+        if done != (1 << len(steps)) - 1:
+            return replace(_cursor(debate, place), done=done)
+        if place.cue:
+            place = replace(place, cue=False)
+        else:
+            place = _settle(legs, _Place(place.leg, place.unit + 1, True))
+    return END
+
+
+def check_roster(
+    rules: Format, participants: Sequence[Participant], host: Participant | None
+) -> None:
+    """Refuse a cast that the format cannot seat."""
+    need, title = rules.roster, rules.name
+    if not need.min <= len(participants) <= need.max:
+        exact = f"exactly {need.min}" if need.min == need.max else f"{need.min} to {need.max}"
+        count = f"{len(participants)} participant{'s' if len(participants) != 1 else ''}"
+        raise InputError(f"A {title} takes {exact} participants, not {count}.", "participants")
+    if need.host == "required" and host is None:
+        raise InputError(f"A {title} needs a host; name its model.", "host")
+    if need.host == "none" and host is not None:
+        raise InputError(f"A {title} has no host; leave it out.", "host")
+
+
+def _find(legs: tuple[Leg, ...], debate: Debate, cursor: Cursor) -> _Place:
+    for index, leg in enumerate(legs):
+        if leg.stage.name != cursor.next_stage or cursor.next_round is None:
+            continue
+        cue = leg.stage.cued and cursor.next_target is not None
+        speaker = cursor.next_target if cue else cursor.next_actor
+        ids = [seat.id for seat in leg.speakers]
+        if speaker not in ids:
+            break
+        ahead = cursor.next_round - leg.first_round
+        unit = ahead if leg.stage.together else ahead * len(ids) + ids.index(speaker)
+        if 0 <= unit < leg.units:
+            return _Place(index, unit, cue)
+        break
+    raise LookupError(f"debate {debate.id} has no place for {cursor}")
+
+
+def _settle(legs: tuple[Leg, ...], place: _Place) -> _Place | None:
+    """The place itself, or the first of a later leg when its own has no such unit."""
+    while place.leg < len(legs):
+        leg = legs[place.leg]
+        if place.unit < leg.units:
+            return replace(place, cue=leg.stage.cued)
+        place = _Place(place.leg + 1, 0, True)
+    return None
+
+
+def _cursor(debate: Debate, place: _Place | None) -> Cursor:
+    if place is None:
+        return END
+    leg = legs_of(debate)[place.leg]
+    seat = leg.speakers[0 if leg.stage.together else place.unit % len(leg.speakers)]
+    actor, target = (seat.id, None)
+    if place.cue and debate.host:
+        actor, target = debate.host.id, seat.id
+    return Cursor(leg.round_of(place.unit), leg.stage.name, actor, target)
+
+
+def _steps(debate: Debate, legs: tuple[Leg, ...], place: _Place) -> Iterable[Step]:
+    leg = legs[place.leg]
+    stage, number = leg.stage, leg.round_of(place.unit)
+    opens = stage.name if place.unit == 0 and (place.cue or not stage.cued) else None
+    if stage.together:
+        speakers = leg.speakers
+    else:
+        speakers = (leg.speakers[place.unit % len(leg.speakers)],)
+    for seat in speakers:
+        words = _words(debate, stage, seat, number, leg)
+        if place.cue and debate.host:
+            yield Step(
+                round=number,
+                stage=stage.name,
+                actor=debate.host.id,
+                kind="cue",
+                target=seat.id,
+                instruction=(stage.cue or "").format_map(words),
+                next_stage=opens,
+            )
+        else:
+            yield Step(
+                round=number,
+                stage=stage.name,
+                actor=seat.id,
+                kind=stage.kind,
+                target=None,
+                instruction=stage.ask.format_map(words),
+                sees=stage.sees,
+                together=stage.together,
+                next_stage=opens,
+            )
+
+
+def _words(
+    debate: Debate, stage: Stage, seat: Participant, number: int, leg: Leg
+) -> dict[str, str]:
+    return {
+        "name": seat.name,
+        "target": seat.name,
+        "stance": seat.stance,
+        "motion": debate.motion,
+        "stage": stage.name,
+        "round": str(number - leg.first_round + 1),
+        "rounds": str(leg.rounds or "as many as it takes"),
+    }
+
+
+def _closing_stage(rules: Format) -> str:
+    return rules.summary.name if rules.summary else "summary"
+
+
+def _closing_step(debate: Debate) -> Step:
+    summary, cursor = debate.rules.summary, debate.cursor
+    seat = debate.seats[0]
+    ask = summary.ask if summary and debate.host else debate.rules.closing
+    leg = Leg(debate.rules.stages[0], cursor.next_round or 1, 1, (seat,), 1)
+    words = _words(debate, leg.stage, seat, cursor.next_round or 1, leg)
+    return Step(
+        round=cursor.next_round or 1,
+        stage=cursor.next_stage or "summary",
+        actor=seat.id,
+        kind="summary",
+        target=None,
+        instruction=ask.format_map(words),
+        next_stage=cursor.next_stage,
+    )
+
+
+def _reason(debate: Debate) -> StopReason:
+    counted = any(leg.rounds == 0 for leg in legs_of(debate))
+    return "max_turns" if counted else debate.rules.ends
