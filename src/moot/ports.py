@@ -1,10 +1,13 @@
 """The few things that the engine needs of the world, as it sees them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from moot.core.debate import Debate, Turn, Usage
+from moot.core.events import Delta, Event
+from moot.core.format import Format
+from moot.core.moves import Change
 from moot.core.prompts import Message
 from moot.core.schedule import Step
 
@@ -54,3 +57,107 @@ class Speaker(Protocol):
     def card(self, model: str) -> ModelCard: ...
 
     async def speak(self, call: Call, say: Say) -> Reply: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the row says of a debate that somebody has in hand."""
+
+    fence: int
+    wanted: str | None
+
+
+class Store(Protocol):
+    """The truth. Each method is one transaction; a method that raises has changed nothing."""
+
+    async def create(self, debate: Debate, change: Callable[[Debate], Change]) -> Change: ...
+
+    async def change(self, debate_id: str, move: Callable[[Debate], Change]) -> Change:
+        """Ask a move for the change, under the debate's lock, and write all of it."""
+        ...
+
+    async def load(self, debate_id: str) -> Debate: ...
+
+    async def newest(self, limit: int) -> list[Debate]: ...
+
+    async def turns(self, debate_id: str, after: int = 0) -> list[Turn]: ...
+
+    async def events(self, debate_id: str, after: int = 0, limit: int = 500) -> list[Event]: ...
+
+    async def last_seq(self, debate_id: str) -> int:
+        """The last seq of the log itself, whatever the debate's row says."""
+        ...
+
+    async def attempts(self, debate_id: str) -> list[dict[str, Any]]: ...
+
+    async def unfinished(self) -> list[str]:
+        """Debates that somebody should be advancing."""
+        ...
+
+    async def unfiled(self) -> list[str]:
+        """Debates that have ended and whose files do not show it yet."""
+        ...
+
+    async def filed(self, debate_id: str, seq: int) -> None: ...
+
+    async def held(self, owner: str) -> dict[str, Held]: ...
+
+    async def renew(self, owner: str, until: float) -> None: ...
+
+
+class Records(Protocol):
+    """The files beside the database."""
+
+    def file(self, debate: Debate, turns: Sequence[Turn]) -> None:
+        """Write all files of a debate, each whole or not at all. Blocking."""
+        ...
+
+    def folder(self, debate_id: str) -> str: ...
+
+
+class Subscription(Protocol):
+    """What one listener is sent."""
+
+    async def get(self, timeout: float) -> Event | Delta | None:
+        """The next thing said, or None when nothing was for that long."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Bus(Protocol):
+    """Tells listeners at once what the log will tell them anyway; and the deltas it will not."""
+
+    def publish(self, event: Event | Delta) -> None: ...
+
+    def listened(self, debate_id: str) -> bool: ...
+
+    def subscribe(self, debate_id: str) -> Subscription: ...
+
+
+class Dispatcher(Protocol):
+    """Gets somebody to advance a debate. It may do so twice, late or never: the store decides."""
+
+    def start(self, advance: Callable[[str], Awaitable[None]]) -> None: ...
+
+    def dispatch(self, debate_id: str) -> None: ...
+
+    async def idle(self, debate_id: str) -> None:
+        """Wait until nothing of this debate is under way here; raises what ended it, if so."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Clock(Protocol):
+    """Seconds since the epoch."""
+
+    def now(self) -> float: ...
+
+
+class Formats(Protocol):
+    """Which formats there are."""
+
+    def get(self, name: str) -> Format: ...
+
+    def all(self) -> list[Format]: ...

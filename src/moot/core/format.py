@@ -151,6 +151,9 @@ class Format(_Part):
             return stage.rounds == 0
         return self.options[stage.rounds].min == 0
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.title, len(self.stages)))  # cheap; equality tells the rest
+
     @property
     def summary(self) -> Stage | None:
         return next((stage for stage in self.stages if stage.kind == "summary"), None)

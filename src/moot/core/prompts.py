@@ -126,12 +126,12 @@ def _left_out(count: int) -> str:
 def _ask(step: Step, debate: Debate) -> str:
     seat = debate.seat(step.actor)
     side = {"pro": "You argue for the motion. ", "con": "You argue against the motion. "}
-    return f"{step.instruction}\n{side.get(seat.stance, '')}Speak as {seat.name}, in your own voice."
+    return f"{step.instruction}\n{side.get(seat.stance, '')}Speak as {seat.name}."
 
 
 @lru_cache(maxsize=4096)
 def _persona(seat: Participant) -> str:
-    stance = {"pro": "for the motion", "con": "against the motion"}.get(seat.stance, "no side given")
+    stance = {"pro": "for the motion", "con": "against the motion"}.get(seat.stance, "no side")
     line = f"- {seat.name} ({'host' if seat.role == 'host' else stance})"
     return f"{line}: {' '.join(seat.bio.split())}" if seat.bio else line
 

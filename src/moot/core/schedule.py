@@ -6,8 +6,9 @@ stage is cued, or the turns of everyone where they speak together. The cursor is
 layout; finding the next one is arithmetic, and needs no turns.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from moot.core.debate import Cursor, Debate, Kind, Participant, Turn
 from moot.core.format import Format, Stage
@@ -15,6 +16,8 @@ from moot.core.status import StopReason
 from moot.errors import InputError
 
 END = Cursor()
+Slot = tuple[int, str, str | None]
+"""What is unique within a debate: round, actor and, of a cue, its target."""
 _STANCES = {"pro": 0, "con": 1, "neutral": 2}
 
 
@@ -38,8 +41,7 @@ class Step:
         return self.target or self.actor
 
     @property
-    def slot(self) -> tuple[int, str, str | None]:
-        """What is unique within a debate."""
+    def slot(self) -> Slot:
         return (self.round, self.actor, self.target if self.kind == "cue" else None)
 
 
@@ -92,17 +94,16 @@ def layout(
     rules: Format,
     participants: Sequence[Participant],
     host: Participant | None,
-    options: "dict[str, int] | Sequence[tuple[str, int]]",
+    options: Mapping[str, int],
     max_turns: int | None = None,
 ) -> tuple[Leg, ...]:
     """Lay the format out. `max_turns` bounds what has no count of its own."""
-    chosen = dict(options)
     ordered = tuple(participants)
     if rules.roster.order == "stance":
         ordered = tuple(sorted(ordered, key=lambda seat: _STANCES[seat.stance]))
     stages = [stage for stage in rules.stages if host or not stage.needs_host]
     casts = [(host,) if stage.speakers == "host" and host else ordered for stage in stages]
-    counts = [chosen[s.rounds] if isinstance(s.rounds, str) else s.rounds for s in stages]
+    counts = [options[s.rounds] if isinstance(s.rounds, str) else s.rounds for s in stages]
 
     legs: list[Leg] = []
     following = 0 if stages and stages[0].prelude else 1
@@ -121,13 +122,24 @@ def layout(
 
 
 def legs_of(debate: Debate) -> tuple[Leg, ...]:
-    return layout(
+    return _legs(
         debate.rules,
         debate.participants,
         debate.host,
-        dict(debate.options),
+        tuple(debate.options.items()),
         debate.limits.max_turns,
     )
+
+
+@lru_cache(maxsize=4096)
+def _legs(
+    rules: Format,
+    participants: tuple[Participant, ...],
+    host: Participant | None,
+    options: tuple[tuple[str, int], ...],
+    max_turns: int,
+) -> tuple[Leg, ...]:
+    return layout(rules, participants, host, dict(options), max_turns)
 
 
 def total(debate: Debate) -> int:
@@ -184,7 +196,7 @@ def closing(debate: Debate) -> Cursor:
     )
 
 
-def rebuild(debate: Debate, turns: Iterable[Turn]) -> Cursor:
+def rebuild(debate: Debate, turns: Sequence[Turn]) -> Cursor:
     """The cursor that these turns lead to, whatever the debate's own says."""
     spoken = {
         (turn.round, turn.actor, turn.target if turn.kind == "cue" else None)
@@ -200,7 +212,7 @@ def rebuild(debate: Debate, turns: Iterable[Turn]) -> Cursor:
         )
         return END if closed else Cursor(latest + 1, stage, closer)
     legs = legs_of(debate)
-    place = _settle(legs, _Place(0, 0, True))
+    place: _Place | None = _settle(legs, _Place(0, 0, True))
     while place is not None:
         steps = list(_steps(debate, legs, place))
         done = sum(1 << bit for bit, step in enumerate(steps) if step.slot in spoken)
@@ -270,10 +282,7 @@ def _steps(debate: Debate, legs: tuple[Leg, ...], place: _Place) -> Iterable[Ste
     leg = legs[place.leg]
     stage, number = leg.stage, leg.round_of(place.unit)
     opens = stage.name if place.unit == 0 and (place.cue or not stage.cued) else None
-    if stage.together:
-        speakers = leg.speakers
-    else:
-        speakers = (leg.speakers[place.unit % len(leg.speakers)],)
+    speakers = leg.speakers if stage.together else (leg.speakers[place.unit % len(leg.speakers)],)
     for seat in speakers:
         words = _words(debate, stage, seat, number, leg)
         if place.cue and debate.host:

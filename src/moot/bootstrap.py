@@ -1,0 +1,100 @@
+"""The composition root: Settings -> a wired Service. The one place that names adapters."""
+
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from pydantic import ValidationError
+
+from moot.bus.memory import MemoryBus
+from moot.dispatch.inline import InlineDispatcher
+from moot.engine.advance import Advancer
+from moot.engine.lease import Keeper
+from moot.engine.service import Service
+from moot.engine.supervise import Supervisor
+from moot.errors import InputError
+from moot.models.router import Providers, Router, normalize
+from moot.models.understudy import Understudy
+from moot.ports import Clock, Speaker
+from moot.settings import Settings, secret
+from moot.store import schema
+from moot.store.database import Database
+from moot.store.files import Folder
+from moot.store.formats import FormatFiles
+from moot.store.store import SqlStore
+
+
+class WallClock:
+    """The real one."""
+
+    def now(self) -> float:
+        return time.time()
+
+
+def load_settings() -> Settings:
+    """What the environment says, or one sentence on what is wrong with it."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        name = str(problem["loc"][0]) if problem["loc"] else "settings"
+        variable = name if name.isupper() else f"MOOT_{name.upper()}"
+        raise InputError(f"{variable}: {problem['msg']}.", variable) from None
+
+
+def providers(settings: Settings) -> Providers:
+    return Providers(
+        openai_api_key=secret(settings.openai_api_key),
+        openai_base_url=settings.openai_base_url,
+        anthropic_api_key=secret(settings.anthropic_api_key),
+        anthropic_base_url=settings.anthropic_base_url,
+        gemini_api_key=secret(settings.gemini_api_key),
+        gemini_base_url=settings.gemini_base_url,
+        local_base_url=settings.local_base_url,
+        default_model=settings.model,
+    )
+
+
+def router(settings: Settings, pace: float = 0.0) -> Router:
+    return Router(providers(settings), Understudy(pace))
+
+
+@asynccontextmanager
+async def open_service(
+    settings: Settings | None = None,
+    *,
+    speaker: Speaker | None = None,
+    clock: Clock | None = None,
+    pace: float = 0.0,
+    recover: bool = True,
+) -> AsyncGenerator[Service]:
+    """The engine on the user's home. `recover` also carries on what a dead process left."""
+    settings = settings or load_settings()
+    schema.prepare(settings.database)
+    database = Database(settings.database)
+    voices = router(settings, pace)
+    clock = clock or WallClock()
+    store, records, bus = SqlStore(database), Folder(settings.home), MemoryBus()
+    dispatcher = InlineDispatcher()
+    keeper = Keeper(store, clock, settings.lease_seconds)
+    service = Service(
+        store=store,
+        records=records,
+        bus=bus,
+        dispatcher=dispatcher,
+        clock=clock,
+        formats=FormatFiles(settings.home, settings.disabled_formats),
+        advancer=Advancer(store, speaker or voices, bus, clock, keeper),
+        keeper=keeper,
+        supervisor=Supervisor(store, records, dispatcher, clock, settings.sweep_seconds),
+        normalize=normalize,
+        default_model=settings.model,
+    )
+    try:
+        if recover:
+            service.supervisor.start()
+        yield service
+    finally:
+        await service.close()
+        await voices.aclose()
+        database.close()

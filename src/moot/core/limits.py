@@ -1,0 +1,32 @@
+"""Budgets, checked before a call: what it may cost, and whether that is still there."""
+
+from dataclasses import dataclass
+
+from moot.core.debate import Limits, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a call may take at the most."""
+
+    tokens: int
+    cost_usd: float
+
+    def __add__(self, other: "Estimate") -> "Estimate":
+        return Estimate(self.tokens + other.tokens, self.cost_usd + other.cost_usd)
+
+
+NOTHING = Estimate(0, 0.0)
+
+
+def bounded(limits: Limits) -> bool:
+    return limits.max_total_tokens is not None or limits.max_cost_usd is not None
+
+
+def fits(used: Usage, limits: Limits, ahead: Estimate) -> bool:
+    """Whether what lies ahead stays within the budget."""
+    tokens = used.input_tokens + used.output_tokens + ahead.tokens
+    cost = used.cost_usd + ahead.cost_usd
+    return (limits.max_total_tokens is None or tokens <= limits.max_total_tokens) and (
+        limits.max_cost_usd is None or cost <= limits.max_cost_usd
+    )

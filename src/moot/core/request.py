@@ -1,0 +1,239 @@
+"""What is asked for, checked and made into a debate. Errors name the field and how to mend it."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from moot.core import schedule
+from moot.core.clean import one_line
+from moot.core.debate import Cursor, Debate, Limits, OnFailure, Participant
+from moot.core.format import MAX_PARTICIPANTS, MAX_TURNS, Format
+from moot.errors import InputError
+
+MAX_MOTION = 4000
+MAX_BIO = 2000
+MAX_NAME = 60
+
+NAMES = ("Ada", "Ben", "Cleo", "Dov", "Edda", "Finn", "Gita", "Hugo", "Ines", "Jun", "Kaya", "Leo")
+Normalize = Callable[[str], tuple[str, str | None]]
+"""`provider:name` in its canonical spelling, and a warning where it had to be bent."""
+
+_BOUNDS: Mapping[str, tuple[float, float, type]] = {
+    "max_turn_seconds": (5, 120, float),
+    "max_turn_tokens": (128, 4096, int),
+    "max_turns": (1, MAX_TURNS, int),
+    "max_total_tokens": (1, 10**12, int),
+    "max_cost_usd": (0, 10**6, float),
+}
+
+
+def build(
+    *,
+    debate_id: str,
+    at: str,
+    motion: str,
+    rules: Format,
+    default_model: str,
+    normalize: Normalize,
+    participants: Sequence[Mapping[str, Any]] = (),
+    host: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+    limits: Mapping[str, Any] | None = None,
+    on_failure: str | None = None,
+) -> Debate:
+    """A debate that has not begun."""
+    warnings: list[str] = []
+    seats = _seats(participants or _default_cast(rules), default_model, normalize, warnings)
+    moderator = _host(host, rules, default_model, normalize, warnings, seats)
+    schedule.check_roster(rules, seats, moderator)
+    chosen = _options(rules, options or {})
+    debate = Debate(
+        id=debate_id,
+        motion=_motion(motion),
+        rules=rules,
+        participants=seats,
+        host=moderator,
+        options=chosen,
+        limits=_limits(rules, seats, moderator, chosen, limits or {}),
+        on_failure=_on_failure(on_failure) or rules.on_failure,
+        status="scheduled",
+        cursor=Cursor(),
+        created_at=at,
+        updated_at=at,
+        warnings=tuple(dict.fromkeys(warnings)),
+    )
+    debate = replace(debate, cursor=schedule.first(debate))
+    return replace(debate, total=schedule.total(debate))
+
+
+def _motion(text: str) -> str:
+    clean = text.strip().replace("\x00", "")
+    if not clean:
+        raise InputError("The motion is empty. Say what is to be debated.", "motion")
+    if len(clean) > MAX_MOTION:
+        raise InputError(
+            f"The motion has {len(clean):,} characters; {MAX_MOTION:,} is the most.", "motion"
+        )
+    return clean
+
+
+def _default_cast(rules: Format) -> list[dict[str, Any]]:
+    return [{"name": name} for name in NAMES[: max(rules.roster.min, min(2, rules.roster.max))]]
+
+
+def _seats(
+    asked: Sequence[Mapping[str, Any]],
+    default_model: str,
+    normalize: Normalize,
+    warnings: list[str],
+) -> tuple[Participant, ...]:
+    if len(asked) > MAX_PARTICIPANTS:
+        raise InputError(
+            f"{len(asked)} participants are too many; {MAX_PARTICIPANTS} is the most.",
+            "participants",
+        )
+    sides = any(seat.get("stance") for seat in asked)
+    seats: list[Participant] = []
+    taken: set[str] = {"host"}
+    for place, seat in enumerate(asked):
+        field = f"participants[{place}]"
+        stance = seat.get("stance") or ("neutral" if sides else ("pro", "con")[place % 2])
+        made = _seat(seat, field, default_model, normalize, warnings, stance)
+        if made.name.casefold() in {other.name.casefold() for other in seats}:
+            raise InputError(f"Two participants are called {made.name}.", f"{field}.name")
+        made = replace(made, id=_id(made.name, taken))
+        taken.add(made.id)
+        seats.append(made)
+    return tuple(seats)
+
+
+def _host(
+    asked: Mapping[str, Any] | None,
+    rules: Format,
+    default_model: str,
+    normalize: Normalize,
+    warnings: list[str],
+    seats: Sequence[Participant],
+) -> Participant | None:
+    if asked is None and rules.roster.host != "required":
+        return None
+    made = _seat(asked or {}, "host", default_model, normalize, warnings, "neutral", "Host")
+    if made.name.casefold() in {seat.name.casefold() for seat in seats}:
+        raise InputError(f"The host and a participant are both called {made.name}.", "host.name")
+    return replace(made, id="host", role="host", stance="neutral")
+
+
+def _seat(
+    seat: Mapping[str, Any],
+    field: str,
+    default_model: str,
+    normalize: Normalize,
+    warnings: list[str],
+    stance: str,
+    default_name: str = "",
+) -> Participant:
+    if unknown := sorted(set(seat) - {"id", "name", "role", "stance", "bio", "model"}):
+        raise InputError(f"{field}: there is no field {unknown[0]!r}.", f"{field}.{unknown[0]}")
+    name = one_line(str(seat.get("name") or default_name), MAX_NAME)
+    if not name:
+        raise InputError(f"{field} has no name.", f"{field}.name")
+    if stance not in ("pro", "con", "neutral"):
+        raise InputError(
+            f"{field}: the stance is pro, con or neutral, not {stance!r}.", f"{field}.stance"
+        )
+    bio = str(seat.get("bio") or "").strip()
+    if len(bio) > MAX_BIO:
+        raise InputError(f"{field}: the bio has {len(bio):,} characters; {MAX_BIO:,} is the most.",
+                         f"{field}.bio")  # fmt: skip
+    model, warning = normalize(str(seat.get("model") or default_model))
+    if warning:
+        warnings.append(warning)
+    role = one_line(str(seat.get("role") or "participant"), MAX_NAME)
+    return Participant("", name, model, stance, role, bio)
+
+
+def _id(name: str, taken: set[str]) -> str:
+    base = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "seat"
+    number = 1
+    while (made := base if number == 1 else f"{base}-{number}") in taken:
+        number += 1
+    return made
+
+
+def _options(rules: Format, asked: Mapping[str, Any]) -> dict[str, int]:
+    chosen = {name: option.default for name, option in rules.options.items()}
+    for name, value in asked.items():
+        option = rules.options.get(name)
+        if option is None:
+            known = ", ".join(rules.options) or "none"
+            raise InputError(
+                f"A {rules.name} has no option {name!r}; it has {known}.", f"options.{name}"
+            )
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise InputError(f"{name} must be a whole number.", f"options.{name}")
+        if not option.min <= value <= option.max:
+            raise InputError(
+                f"{name} must lie within {option.min}..{option.max} for a {rules.name}, "
+                f"and is {value}.",
+                f"options.{name}",
+            )
+        chosen[name] = value
+    return chosen
+
+
+def _limits(
+    rules: Format,
+    seats: Sequence[Participant],
+    host: Participant | None,
+    options: Mapping[str, int],
+    asked: Mapping[str, Any],
+) -> Limits:
+    given: dict[str, Any] = {}
+    for name, value in asked.items():
+        if name not in _BOUNDS:
+            raise InputError(f"There is no limit {name!r}.", f"limits.{name}")
+        if value is not None:
+            given[name] = _bounded(name, value)
+    max_turns = given.pop("max_turns", None)
+    legs = schedule.layout(rules, seats, host, options, max_turns)
+    needed = sum(leg.turns for leg in legs)
+    endless = next((leg for leg in legs if leg.rounds == 0), None)
+    if endless and not endless.units:
+        raise InputError(
+            f"max_turns {max_turns} leaves no turn for the {endless.stage.name}.",
+            "limits.max_turns",
+        )
+    if max_turns is not None and needed > max_turns:
+        raise InputError(
+            f"This {rules.name} asks for {needed} turns, more than max_turns, {max_turns}. "
+            "Raise the limit, or ask for fewer rounds or participants.",
+            "limits.max_turns",
+        )
+    if needed > MAX_TURNS:
+        raise InputError(
+            f"This {rules.name} asks for {needed} turns; {MAX_TURNS} is the most. "
+            "Ask for fewer rounds or participants.",
+            "limits.max_turns",
+        )
+    if max_turns is None:
+        max_turns = rules.max_turns if endless and rules.max_turns else needed
+    return Limits(max_turns=max_turns, **given)
+
+
+def _bounded(name: str, value: Any) -> float | int:
+    low, high, kind = _BOUNDS[name]
+    right = isinstance(value, int | float) if kind is float else isinstance(value, int)
+    if isinstance(value, bool) or not right:
+        raise InputError(f"{name} must be a {'whole ' * (kind is int)}number.", f"limits.{name}")
+    if not low <= value <= high:
+        raise InputError(
+            f"{name} must lie within {low:,}..{high:,}, and is {value:,}.", f"limits.{name}"
+        )
+    return kind(value)
+
+
+def _on_failure(text: str | None) -> OnFailure | None:
+    if text is not None and text not in ("pause", "degrade"):
+        raise InputError(f"on_failure is pause or degrade, not {text!r}.", "on_failure")
+    return text

@@ -1,0 +1,336 @@
+"""Carries a debate on: claim → plan → speak → commit → go on."""
+
+import asyncio
+import logging
+import random
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from moot.core import limits, moves, prompts, retry, schedule
+from moot.core.clean import clean
+from moot.core.debate import NO_USAGE, Debate, Failure, Usage
+from moot.core.events import Delta
+from moot.core.limits import Estimate
+from moot.core.moves import Attempt, Change, Ended, FencedError, NotClaimedError, Spoken
+from moot.core.prompts import Heard
+from moot.core.schedule import Finish, Slot, Step, Wave
+from moot.core.status import RUNNABLE
+from moot.core.times import iso
+from moot.engine import failpoints
+from moot.engine.lease import Hand, Keeper, is_dead
+from moot.errors import (
+    ProviderEmptyError,
+    ProviderError,
+    ProviderInvalidError,
+    ProviderTimeoutError,
+    StorageError,
+)
+from moot.ports import Bus, Call, Clock, Reply, Say, Speaker, Store
+
+log = logging.getLogger(__name__)
+
+GRACE_SECONDS = 2.0
+"""A speaker keeps its own deadline; one that does not is cut off this much later."""
+
+
+@dataclass
+class _Run:
+    """What is known of a debate while this worker has it in hand."""
+
+    hand: Hand
+    debate: Debate
+    heard: Heard
+    begun: tuple[Attempt, ...] = ()  # calls of the next wave that are on record already
+    tries: dict[Slot, int] = field(default_factory=dict[Slot, int])
+    spent: dict[Slot, Usage] = field(default_factory=dict[Slot, Usage])
+    windows: dict[str, int] = field(default_factory=dict[str, int])  # that proved smaller, by seat
+    wait: float = 0.0  # before the next try
+
+
+class Advancer:
+    """One per process: it may have any number of debates in hand at once."""
+
+    def __init__(
+        self, store: Store, speaker: Speaker, bus: Bus, clock: Clock, keeper: Keeper
+    ) -> None:
+        self._store = store
+        self._speaker = speaker
+        self._bus = bus
+        self._clock = clock
+        self._keeper = keeper
+
+    async def advance(self, debate_id: str) -> Debate | None:
+        """Carry a debate on until it halts. None if it is not to be had: a quiet end."""
+        try:
+            claimed = await self._change(debate_id, self._claim)
+        except NotClaimedError as reason:
+            log.debug("not claimed: %s", reason)
+            return None
+        failpoints.hit("claimed")
+        hand = self._keeper.hold(debate_id, claimed.debate.fence)
+        run = _Run(hand, claimed.debate, Heard())
+        try:
+            await self._read(run)
+            while run.debate.status in RUNNABLE and not hand.lost:
+                await self._next(run)
+        except FencedError as reason:
+            log.info("let go: %s", reason)
+        finally:
+            self._keeper.drop(hand)
+            if run.debate.lease_owner is not None:
+                with suppress(StorageError):  # then the lease runs out by itself
+                    await self._change(debate_id, lambda row: moves.release(row, hand.fence))
+            failpoints.hit("released")
+        return run.debate
+
+    def _claim(self, debate: Debate) -> Change:
+        now = self._clock.now()
+        return moves.claim(
+            debate,
+            owner=self._keeper.owner,
+            now=now,
+            lease=self._keeper.lease_seconds,
+            at=iso(now),
+            dead=is_dead,
+        )
+
+    async def _read(self, run: _Run) -> None:
+        """Hear what was said before, and see that the cursor follows from it."""
+        debate = run.debate
+        turns = await self._store.turns(debate.id)
+        run.heard = Heard(turns)
+        if schedule.rebuild(debate, turns) != debate.cursor or len(turns) != debate.turns:
+            last = await self._store.last_seq(debate.id)
+            await self._commit(
+                run,
+                lambda row: moves.repair(row, run.hand.fence, turns, last, iso(self._clock.now())),
+            )
+
+    async def _next(self, run: _Run) -> None:
+        """One wave: as far as it gets."""
+        fence = run.hand.fence
+        ahead = schedule.plan(run.debate)
+        if isinstance(ahead, Finish):
+            reason = ahead.reason
+            at = iso(self._clock.now())
+            await self._commit(run, lambda row: moves.finish(row, fence, reason, at))
+            return
+        begun, run.begun = run.begun, ()
+        if not begun:
+            begun = await self._begin(run, ahead)
+        if not begun:
+            return
+        failpoints.hit("begun")
+        steps = {
+            step.slot: (bit, step) for bit, step in zip(ahead.places, ahead.steps, strict=True)
+        }
+        trips = [self._trip(run, attempt, *steps[attempt.step.slot]) for attempt in begun]
+        if len(trips) == 1:
+            await trips[0]
+        else:
+            results = await asyncio.gather(*trips, return_exceptions=True)
+            for error in results:
+                if isinstance(error, BaseException):
+                    raise error
+
+    async def _begin(self, run: _Run, ahead: Wave) -> tuple[Attempt, ...]:
+        """Wait if a try failed, check the budget, and put the calls on record."""
+        if run.wait:
+            await self._pause(run)
+        fence, at = run.hand.fence, iso(self._clock.now())
+        if limits.bounded(run.debate.limits) and run.debate.status == "running":
+            cost, closing = self._estimates(run, ahead)
+            used, bounds = run.debate.usage, run.debate.limits
+            if not limits.fits(used, bounds, cost + closing):
+                summary = limits.fits(used, bounds, closing)
+                await self._commit(run, lambda row: moves.out_of_budget(row, fence, summary, at))
+                return ()
+        change = await self._commit(run, lambda row: moves.begin(row, fence, ahead.steps, at))
+        return change.started
+
+    async def _pause(self, run: _Run) -> None:
+        """Wait before another try; a wish or a lost lease cuts it short."""
+        spread = run.wait * (1 + random.random() / 4)  # noqa: S311  many debates, not one instant
+        run.wait = 0.0
+        try:
+            async with asyncio.timeout(spread):
+                await run.hand.nudged.wait()
+        except TimeoutError:
+            pass
+
+    async def _trip(self, run: _Run, attempt: Attempt, bit: int, step: Step) -> None:
+        """One call from its start to its turn, or to its failure."""
+        try:
+            reply, text = await self._speak(run, attempt, step)
+        except ProviderError as error:
+            await self._failed(run, attempt, bit, step, error)
+            return
+        failpoints.hit("spoken")
+        at = iso(self._clock.now())
+        slot, fence = step.slot, run.hand.fence
+        spoken = Spoken(
+            step=step,
+            bit=bit,
+            text=text,
+            model=reply.model,
+            started_at=attempt.started_at,
+            usage=run.spent.pop(slot, NO_USAGE) + replace(reply.usage, calls=1),
+            data=dict(reply.data) if reply.data is not None else None,
+        )
+        ended = Ended(attempt.n, "ok", at, model=reply.model, usage=replace(reply.usage, calls=0))
+        go_on = not limits.bounded(run.debate.limits)
+        change = await self._commit(
+            run, lambda row: moves.commit(row, fence, spoken, ended, at, go_on)
+        )
+        run.tries.pop(slot, None)
+        run.begun += change.started
+        failpoints.hit("committed")
+
+    async def _speak(self, run: _Run, attempt: Attempt, step: Step) -> tuple[Reply, str]:
+        debate, seat = run.debate, run.debate.seat(step.actor)
+        card = self._speaker.card(seat.model)
+        window = run.windows.get(seat.id, card.window)
+        messages, heard = prompts.render(step, debate, run.heard, window)
+        call = Call(
+            model=seat.model,
+            messages=messages,
+            max_tokens=debate.limits.max_turn_tokens,
+            seconds=debate.limits.max_turn_seconds,
+            debate=debate,
+            step=step,
+            heard=heard,
+        )
+        said: list[str] = []
+        reply = await self._call_out(run, attempt, call, self._say(debate.id, step, said), said)
+        others = [other.name for other in debate.seats if other.id != seat.id]
+        text = clean(reply.text, seat.name, others, cut=reply.cut)
+        if not text:
+            raise ProviderEmptyError(
+                f"{seat.name} ({reply.model}) gave an empty answer.",
+                input_tokens=reply.usage.input_tokens,
+                output_tokens=reply.usage.output_tokens,
+                cost_usd=reply.usage.cost_usd,
+            )
+        return reply, text
+
+    async def _call_out(
+        self, run: _Run, attempt: Attempt, call: Call, say: Say, said: list[str]
+    ) -> Reply:
+        """The call itself: bounded in time, and called off when the debate is lost."""
+        task = asyncio.ensure_future(self._speaker.speak(call, say))
+        run.hand.add(task)
+        try:
+            async with asyncio.timeout(call.seconds + GRACE_SECONDS):
+                return await task
+        except TimeoutError:
+            raise ProviderTimeoutError(
+                f"{call.model} took longer than {call.seconds:g} s."
+            ) from None
+        except asyncio.CancelledError:
+            await asyncio.shield(self._called_off(run, attempt, call, said))
+            if run.hand.lost:
+                raise FencedError(f"{run.debate.id} was called off") from None
+            raise
+        except ProviderError:
+            raise
+        except Exception as error:  # a speaker's own mistake must not end the worker
+            log.exception("the speaker for %s failed", call.model)
+            name = type(error).__name__
+            raise ProviderInvalidError(f"{call.model} could not be called ({name}).") from None
+
+    async def _called_off(self, run: _Run, attempt: Attempt, call: Call, said: list[str]) -> None:
+        """Count what a cancelled call used, as far as one can tell."""
+        text = "".join(said)
+        card = self._speaker.card(call.model)
+        tokens_in = prompts.size(call.messages) if card.input_price else 0
+        tokens_out = prompts.estimate(text) if text and card.output_price else 0
+        cost = tokens_in * (card.input_price or 0.0) + tokens_out * (card.output_price or 0.0)
+        usage = Usage(tokens_in, tokens_out, cost, 0, estimated=True)
+        ended = Ended(attempt.n, "cancelled", iso(self._clock.now()), usage=usage)
+        await self._store.change(
+            run.debate.id, lambda row: moves.settle(row, run.hand.fence, ended)
+        )
+
+    async def _failed(
+        self, run: _Run, attempt: Attempt, bit: int, step: Step, error: ProviderError
+    ) -> None:
+        """Try again later, pause for a person, or go on without this turn."""
+        slot, fence, at = step.slot, run.hand.fence, iso(self._clock.now())
+        tried = run.tries[slot] = run.tries.get(slot, 0) + 1
+        usage = Usage(error.input_tokens, error.output_tokens, error.cost_usd)
+        run.spent[slot] = run.spent.get(slot, NO_USAGE) + replace(usage, calls=1)
+        ended = Ended(attempt.n, "failed", at, error_code=error.code, usage=usage)
+        log.info("%s: %s failed: %s", run.debate.id, step.actor, error.code)
+        decision = retry.decide(error, tried)
+        if decision.wait is not None:
+            run.wait = max(run.wait, decision.wait)
+            if decision.shrink:
+                self._shrink(run, step)
+            await self._commit(run, lambda row: moves.fail_attempt(row, fence, ended))
+            return
+        seat = run.debate.seat(step.actor)
+        if run.debate.on_failure == "pause" and run.debate.status != "ending":
+            failure = Failure(error.code, error.message, seat.id, seat.model, tried, at)
+            await self._commit(run, lambda row: moves.pause_for(row, fence, failure, ended))
+            return
+        spent = run.spent.pop(slot)
+        spoken = Spoken(
+            step, bit, "", seat.model, attempt.started_at, usage=spent, error_code=error.code
+        )
+        go_on = not limits.bounded(run.debate.limits)
+        change = await self._commit(
+            run, lambda row: moves.commit(row, fence, spoken, ended, at, go_on)
+        )
+        run.begun += change.started
+
+    def _shrink(self, run: _Run, step: Step) -> None:
+        seat = run.debate.seat(step.actor)
+        window = run.windows.get(seat.id, self._speaker.card(seat.model).window)
+        messages, _ = prompts.render(step, run.debate, run.heard, window)
+        run.windows[seat.id] = min(window, prompts.size(messages)) // 2
+
+    def _estimates(self, run: _Run, ahead: Wave) -> tuple[Estimate, Estimate]:
+        """What the wave may take, and what must be kept back for the closing summary."""
+        wave = limits.NOTHING
+        for step in ahead.steps:
+            wave = wave + self._estimate(run, step)
+        if any(step.kind == "summary" for step in ahead.steps):
+            return wave, limits.NOTHING
+        ending = replace(run.debate, status="ending", cursor=schedule.closing(run.debate))
+        closing = schedule.plan(ending)
+        if isinstance(closing, Finish):
+            return wave, limits.NOTHING
+        return wave, self._estimate(run, closing.steps[0])
+
+    def _estimate(self, run: _Run, step: Step) -> Estimate:
+        card = self._speaker.card(run.debate.seat(step.actor).model)
+        messages, _ = prompts.render(step, run.debate, run.heard, card.window)
+        tokens_in, tokens_out = prompts.size(messages), run.debate.limits.max_turn_tokens
+        cost = tokens_in * (card.input_price or 0.0) + tokens_out * (card.output_price or 0.0)
+        return Estimate(tokens_in + tokens_out, cost)
+
+    def _say(self, debate_id: str, step: Step, said: list[str]) -> Say:
+        def say(piece: str) -> None:
+            said.append(piece)
+            if self._bus.listened(debate_id):
+                at = iso(self._clock.now())
+                self._bus.publish(
+                    Delta(debate_id, step.round, step.stage, step.actor, step.target, piece, at)
+                )
+
+        return say
+
+    async def _commit(self, run: _Run, move: moves.Move) -> Change:
+        """Write a change, and remember where the debate stands after it."""
+        change = await self._change(run.debate.id, move)
+        run.debate = change.debate
+        for event in change.events:
+            if isinstance(event, moves.TurnCommitted):
+                run.heard.add(event.turn)
+        return change
+
+    async def _change(self, debate_id: str, move: moves.Move) -> Change:
+        change = await self._store.change(debate_id, move)
+        for event in change.events:
+            self._bus.publish(event)
+        return change

@@ -1,0 +1,135 @@
+"""Leases: who has which debate in hand, kept alive while they do, noticed when they are lost."""
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+from contextlib import suppress
+from pathlib import Path
+
+from moot.errors import MootError
+from moot.ports import Clock, Reply, Store
+
+log = logging.getLogger(__name__)
+
+WATCH_SECONDS = 0.4
+"""How often a worker looks whether its debates are still its own: an `end` said in another
+process must reach the call in flight within a second."""
+
+
+def _start_time(pid: str) -> str | None:
+    """When a process of this machine began; with its pid, that is its identity."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    return None
+
+
+def _space() -> str:
+    with suppress(OSError):
+        return str(Path("/proc/self/ns/pid").readlink())
+    return "-"
+
+
+def owner_name() -> str:
+    """This process, told apart from every other that is or was."""
+    pid = str(os.getpid())
+    parts = (socket.gethostname(), _space(), pid, _start_time(pid) or "-", secrets.token_hex(4))
+    return "/".join(parts)
+
+
+def is_dead(owner: str) -> bool:
+    """Whether that process is known to be gone: on this machine, and no longer there.
+
+    What cannot be known from here (another machine, no /proc) counts as alive until its lease ends.
+    """
+    try:
+        host, space, pid, began, _ = owner.split("/")
+    except ValueError:
+        return False
+    if host != socket.gethostname() or space != _space() or "-" in (space, began):
+        return False
+    return _start_time(pid) != began
+
+
+class Hand:
+    """One debate in hand: its fence, and the calls that must be called off when it is lost."""
+
+    def __init__(self, debate_id: str, fence: int) -> None:
+        self.debate_id = debate_id
+        self.fence = fence
+        self.nudged = asyncio.Event()  # something changed: do not sleep on
+        self.lost = False
+        self._calls: set[asyncio.Future[Reply]] = set()
+
+    def add(self, call: asyncio.Future[Reply]) -> None:
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+        if self.lost:
+            call.cancel()
+
+    def call_off(self) -> None:
+        """It is somebody else's now: cancel what is in flight."""
+        self.lost = True
+        self.nudged.set()
+        for call in list(self._calls):
+            call.cancel()
+
+
+class Keeper:
+    """Keeps the leases of this process alive, all of them with one statement."""
+
+    def __init__(self, store: Store, clock: Clock, lease_seconds: float) -> None:
+        self.owner = owner_name()
+        self.lease_seconds = lease_seconds
+        self._store = store
+        self._clock = clock
+        self._hands: dict[str, Hand] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def hold(self, debate_id: str, fence: int) -> Hand:
+        hand = self._hands[debate_id] = Hand(debate_id, fence)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._keep(), name="moot-keeper")
+        return hand
+
+    def drop(self, hand: Hand) -> None:
+        if self._hands.get(hand.debate_id) is hand:
+            del self._hands[hand.debate_id]
+
+    def call_off(self, debate_id: str) -> None:
+        if hand := self._hands.get(debate_id):
+            hand.call_off()
+
+    def nudge(self, debate_id: str) -> None:
+        if hand := self._hands.get(debate_id):
+            hand.nudged.set()
+
+    async def close(self) -> None:
+        for hand in list(self._hands.values()):
+            hand.call_off()
+        if self._task:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _keep(self) -> None:
+        renewed = self._clock.now()
+        while self._hands:
+            await asyncio.sleep(min(WATCH_SECONDS, self.lease_seconds / 4))
+            try:
+                if self._clock.now() - renewed >= self.lease_seconds / 3:
+                    renewed = self._clock.now()
+                    await self._store.renew(self.owner, renewed + self.lease_seconds)
+                await self._watch()
+            except MootError as error:
+                log.warning("leases could not be renewed: %s", error)
+
+    async def _watch(self) -> None:
+        mine = dict(self._hands)
+        rows = await self._store.held(self.owner)
+        for debate_id, hand in mine.items():
+            row = rows.get(debate_id)
+            if row is None or row.fence != hand.fence:
+                hand.call_off()
+            elif row.wanted:
+                hand.nudged.set()

@@ -1,0 +1,274 @@
+"""What a person can ask: start, stop, pause, resume, end, retry, skip, read, follow."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from moot.core import moves, request
+from moot.core.debate import Debate, Turn
+from moot.core.events import Delta, Event, TurnCommitted
+from moot.core.format import Format
+from moot.core.moves import Change
+from moot.core.status import FINAL
+from moot.core.times import iso, stamp
+from moot.engine import finish
+from moot.engine.advance import Advancer
+from moot.engine.lease import Keeper, is_dead
+from moot.engine.supervise import Supervisor
+from moot.errors import InputError
+from moot.ports import Bus, Clock, Dispatcher, Formats, Records, Store
+
+ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+POLL_SECONDS = 0.5
+"""How often a follower looks into the log for what other processes committed."""
+
+
+class Wish(Protocol):
+    """A move that depends on whether a step is in flight."""
+
+    def __call__(self, debate: Debate, *, in_flight: bool, at: str) -> Change: ...
+
+
+class Service:
+    """The whole engine. Use it as an async context manager: `async with moot.open() as service`."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        records: Records,
+        bus: Bus,
+        dispatcher: Dispatcher,
+        clock: Clock,
+        formats: Formats,
+        advancer: Advancer,
+        keeper: Keeper,
+        supervisor: Supervisor,
+        normalize: request.Normalize,
+        default_model: str,
+    ) -> None:
+        self.supervisor = supervisor
+        self._store = store
+        self._records = records
+        self._bus = bus
+        self._dispatcher = dispatcher
+        self._clock = clock
+        self._formats = formats
+        self._advancer = advancer
+        self._keeper = keeper
+        self._normalize = normalize
+        self._default_model = default_model
+        dispatcher.start(self._advance)
+
+    async def close(self) -> None:
+        """Let go of every debate; those under way go on at the next start."""
+        await self.supervisor.close()
+        await self._keeper.close()
+        await self._dispatcher.close()
+
+    # --- begin ---
+
+    async def create(
+        self,
+        motion: str,
+        *,
+        format: str = "standard",  # noqa: A002  the word of the contract
+        participants: Sequence[Mapping[str, Any]] = (),
+        host: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
+        limits: Mapping[str, Any] | None = None,
+        on_failure: str | None = None,
+        start: bool = True,
+    ) -> Debate:
+        """Make a debate and, unless told otherwise, start it. Bad input raises InputError."""
+        now = self._clock.now()
+        token = "".join(secrets.choice(ALPHABET) for _ in range(6))
+        debate = request.build(
+            debate_id=f"debate_{stamp(now)}_{token}",
+            at=iso(now),
+            motion=motion,
+            rules=self._formats.get(format),
+            default_model=self._default_model,
+            normalize=self._normalize,
+            participants=participants,
+            host=host,
+            options=options,
+            limits=limits,
+            on_failure=on_failure,
+        )
+        change = await self._store.create(debate, lambda row: moves.open_(row, start, iso(now)))
+        self._publish(change)
+        if start:
+            self._dispatcher.dispatch(debate.id)
+        return change.debate
+
+    async def start(self, debate_id: str) -> Debate:
+        """Start one that was made to wait."""
+        return await self._verb(debate_id, moves.enqueue, go=True)
+
+    # --- what a person can do to it ---
+
+    async def stop(self, debate_id: str) -> Debate:
+        """Keep the step in flight, then nothing more."""
+        return await self._wish(debate_id, moves.stop)
+
+    async def pause(self, debate_id: str, *, at_once: bool = False) -> Debate:
+        """Halt after the step in flight; `at_once` calls it off instead."""
+        if at_once:
+            debate = await self._verb(
+                debate_id, lambda row, at: moves.pause(row, in_flight=False, at=at)
+            )
+            self._keeper.call_off(debate_id)
+            return debate
+        return await self._wish(debate_id, moves.pause)
+
+    async def resume(self, debate_id: str) -> Debate:
+        """Go on from the cursor."""
+
+        def move(row: Debate, at: str) -> Change:
+            return moves.resume(row, in_flight=self._in_flight(row), at=at)
+
+        return await self._verb(debate_id, move, go=True)
+
+    async def end(self, debate_id: str) -> Debate:
+        """Call off what is in flight, here or elsewhere, and go to the closing summary."""
+        debate = await self._verb(debate_id, moves.end)
+        if debate.status == "ending":
+            self._keeper.call_off(debate_id)
+            self._dispatcher.dispatch(debate_id)
+        return debate
+
+    async def retry(self, debate_id: str, model: str | None = None) -> Debate:
+        """Restart the speaker that failed, with another model if one is given."""
+        canonical = self._normalize(model)[0] if model else None
+        return await self._verb(debate_id, lambda row, at: moves.retry(row, canonical, at), go=True)
+
+    async def skip(self, debate_id: str) -> Debate:
+        """Go on without the turn that failed."""
+        return await self._verb(debate_id, moves.skip, go=True)
+
+    # --- read ---
+
+    async def get(self, debate_id: str) -> Debate:
+        return await self._store.load(check_id(debate_id))
+
+    async def newest(self, limit: int = 50) -> list[Debate]:
+        return await self._store.newest(limit)
+
+    async def turns(self, debate_id: str, after: int = 0) -> list[Turn]:
+        return await self._store.turns(check_id(debate_id), after)
+
+    async def attempts(self, debate_id: str) -> list[dict[str, Any]]:
+        return await self._store.attempts(check_id(debate_id))
+
+    def formats(self) -> list[Format]:
+        return self._formats.all()
+
+    def folder(self, debate_id: str) -> str:
+        return self._records.folder(check_id(debate_id))
+
+    def left_behind(self, debate: Debate) -> bool:
+        """Whether the process that had it in hand is gone."""
+        return debate.status in ("queued", "running", "ending") and not self._in_flight(debate)
+
+    async def follow(self, debate_id: str, after: int = 0) -> AsyncIterator[Event | Delta]:
+        """Every event with seq > after, in order, none missed or doubled; deltas in between.
+
+        It subscribes first and reads the log second, so nothing falls between the two. It ends
+        with the last event of a debate that is over or paused.
+        """
+        subscription = self._bus.subscribe(check_id(debate_id))
+        try:
+            while True:
+                while events := await self._store.events(debate_id, after):
+                    for event in events:
+                        yield event
+                        after = event.seq
+                debate = await self._store.load(debate_id)
+                if debate.last_seq <= after and (
+                    debate.status in FINAL or debate.status == "paused"
+                ):
+                    return
+                while (heard := await subscription.get(POLL_SECONDS)) is not None:
+                    if isinstance(heard, Delta):
+                        yield heard
+                    elif heard.seq == after + 1:
+                        yield heard
+                        after = heard.seq
+                        if not isinstance(heard, TurnCommitted):
+                            break
+                    elif heard.seq > after:
+                        break  # the log has what lies between
+        finally:
+            subscription.close()
+
+    async def wait(self, debate_id: str) -> Debate:
+        """Wait until the debate has ended or is paused, whoever advances it, and is filed."""
+        while True:
+            await self._dispatcher.idle(debate_id)
+            debate = await self._store.load(debate_id)
+            if debate.status in FINAL or debate.status == "paused":
+                await finish.file(self._store, self._records, debate)
+                return debate
+            if not self._in_flight(debate):
+                self._dispatcher.dispatch(debate_id)
+            await asyncio.sleep(0.05)
+
+    # --- pieces ---
+
+    async def _advance(self, debate_id: str) -> None:
+        debate = await self._advancer.advance(debate_id)
+        if debate is None:
+            return
+        now = await self._store.load(debate_id)
+        if now.status in FINAL or now.status == "paused":
+            await finish.file(self._store, self._records, now)
+
+    async def _wish(self, debate_id: str, move: Wish) -> Debate:
+        def decide(row: Debate, at: str) -> Change:
+            return move(row, in_flight=self._in_flight(row), at=at)
+
+        debate = await self._verb(debate_id, decide)
+        self._keeper.nudge(debate_id)
+        return debate
+
+    async def _verb(
+        self, debate_id: str, move: Callable[[Debate, str], Change], *, go: bool = False
+    ) -> Debate:
+        at = iso(self._clock.now())
+        change = await self._store.change(check_id(debate_id), lambda row: move(row, at))
+        self._publish(change)
+        if go:
+            self._dispatcher.dispatch(debate_id)
+        elif change.debate.status in FINAL or change.debate.status == "paused":
+            await finish.file(self._store, self._records, change.debate)
+        return change.debate
+
+    def _in_flight(self, debate: Debate) -> bool:
+        return moves.held(debate, self._clock.now(), is_dead)
+
+    def _publish(self, change: Change) -> None:
+        for event in change.events:
+            self._bus.publish(event)
+
+
+def check_id(debate_id: str) -> str:
+    """Before an id becomes a path or a query: it has the shape that ids have."""
+    parts = debate_id.split("_")
+    shape = (
+        len(parts) == 4
+        and parts[0] == "debate"
+        and len(parts[1]) == 8
+        and len(parts[2]) == 6
+        and (parts[1] + parts[2]).isascii()
+        and (parts[1] + parts[2]).isdigit()
+        and len(parts[3]) == 6
+        and all(letter in ALPHABET for letter in parts[3])
+    )
+    if not shape:
+        raise InputError(
+            f"{debate_id[:60]!r} is not a debate's id; they read debate_YYYYMMDD_HHMMSS_xxxxxx.",
+            "id",
+        )
+    return debate_id

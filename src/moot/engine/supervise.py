@@ -1,0 +1,58 @@
+"""Finds what was lost: debates whose worker died, and ended ones whose files were never written."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from moot.core import moves
+from moot.core.status import RUNNABLE
+from moot.engine import finish
+from moot.engine.lease import is_dead
+from moot.errors import MootError
+from moot.ports import Clock, Dispatcher, Records, Store
+
+log = logging.getLogger(__name__)
+
+
+class Supervisor:
+    """Sweeps now and then. Several may run; the store decides who gets what."""
+
+    def __init__(
+        self, store: Store, records: Records, dispatcher: Dispatcher, clock: Clock, every: float
+    ) -> None:
+        self._store = store
+        self._records = records
+        self._dispatcher = dispatcher
+        self._clock = clock
+        self._every = every
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, found: Callable[[str], None] = lambda _: None) -> None:
+        self._task = asyncio.create_task(self._sweep_on(found), name="moot-supervisor")
+
+    async def close(self) -> None:
+        if self._task:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def sweep(self) -> list[str]:
+        """Queue what nobody alive has in hand, and file what has ended; says which were lost."""
+        lost: list[str] = []
+        for debate_id in await self._store.unfinished():
+            debate = await self._store.load(debate_id)
+            free = not moves.held(debate, self._clock.now(), is_dead)
+            if debate.status in RUNNABLE and free:
+                self._dispatcher.dispatch(debate_id)
+                lost.append(debate_id)
+        for debate_id in await self._store.unfiled():
+            await finish.file(self._store, self._records, await self._store.load(debate_id))
+        return lost
+
+    async def _sweep_on(self, found: Callable[[str], None]) -> None:
+        while True:
+            try:
+                for debate_id in await self.sweep():
+                    found(debate_id)
+            except MootError as error:
+                log.warning("a sweep failed: %s", error)
+            await asyncio.sleep(self._every)

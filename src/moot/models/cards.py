@@ -1,0 +1,35 @@
+"""What is known of a vendor's model before it is called: its window and its prices, offline."""
+
+from functools import lru_cache
+
+from moot.models.vendors import VENDORS, VendorId
+from moot.ports import ModelCard
+
+UNKNOWN_WINDOW = 128_000  # of a vendor's model that the price list does not have
+LOCAL_WINDOW = 8_192  # of a local server that does not tell
+_SAMPLE = 1_000  # tokens to price, so that tiers for long prompts stay out
+
+
+@lru_cache(maxsize=512)
+def vendor_card(vendor: VendorId, name: str) -> ModelCard:
+    """The card of a vendor's model. Prices are None where nobody published any."""
+    from genai_prices import Usage, calc_price  # a tenth of a second, and only vendors need it
+
+    model = f"{vendor}:{name}"
+    provider = VENDORS[vendor].prices
+    try:
+        asked = calc_price(Usage(input_tokens=_SAMPLE), name, provider_id=provider)
+        told = calc_price(Usage(output_tokens=_SAMPLE), name, provider_id=provider)
+    except (LookupError, ValueError):
+        return ModelCard(model, UNKNOWN_WINDOW, None, None)
+    return ModelCard(
+        model,
+        asked.model.context_window or UNKNOWN_WINDOW,
+        float(asked.total_price) / _SAMPLE,
+        float(told.total_price) / _SAMPLE,
+    )
+
+
+def local_card(name: str, window: int | None = None) -> ModelCard:
+    """The card of a local server's model: free, with a small window unless the server tells."""
+    return ModelCard(f"local:{name}" if name else "local", window or LOCAL_WINDOW, 0.0, 0.0)

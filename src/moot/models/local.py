@@ -1,0 +1,118 @@
+"""The local server: where it is, and which models it has."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import urlsplit, urlunsplit
+
+USUAL = (
+    ("Ollama", "http://127.0.0.1:11434/v1"),
+    ("llama.cpp", "http://127.0.0.1:8080/v1"),
+)
+_CONNECT_SECONDS = 0.3  # a server on this machine accepts at once
+_LIST_SECONDS = 2.0  # one that was set may stand elsewhere
+_FRESH_SECONDS = 30.0
+
+Fetch = Callable[[str, float], Awaitable[Any]]
+"""Gets a URL's JSON within some seconds, or raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A local server that answered."""
+
+    base_url: str
+    windows: Mapping[str, int | None]  # each model's window, None where the server does not tell
+
+    @property
+    def first(self) -> str | None:
+        """The model that a bare `local` means."""
+        return next(iter(self.windows), None)
+
+
+class LocalServer:
+    """Finds the local server, and remembers for half a minute what it found."""
+
+    def __init__(
+        self, base_url: str | None, fetch: Fetch, usual: tuple[tuple[str, str], ...] = USUAL
+    ) -> None:
+        self.base_url = with_path(base_url) if base_url else None
+        self.known: Server | None = None  # what the last look found
+        self.looked = False
+        self._fetch = fetch
+        self._usual = usual
+        self._at = 0.0
+        self._looking = asyncio.Lock()
+
+    async def find(self) -> Server | None:
+        """The server that was set, else the first usual one that answers with a list of models."""
+        if self._fresh():
+            return self.known
+        async with self._looking:
+            if not self._fresh():
+                self.known = await self._look()
+                self.looked, self._at = True, time.monotonic()
+        return self.known
+
+    def _fresh(self) -> bool:
+        return self.looked and time.monotonic() - self._at < _FRESH_SECONDS
+
+    async def _look(self) -> Server | None:
+        if self.base_url:
+            return await self._ask(self.base_url, _LIST_SECONDS)
+        found = await asyncio.gather(*(self._try(url) for _, url in self._usual))
+        return next((server for server in found if server), None)
+
+    async def _try(self, url: str) -> Server | None:
+        """Knock first: where nobody listens, no HTTP library needs to be loaded."""
+        parts = urlsplit(url)
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+        except OSError:  # TimeoutError is one
+            return None
+        writer.close()
+        server = await self._ask(url, _CONNECT_SECONDS)
+        return server if server and server.windows else None
+
+    async def _ask(self, url: str, seconds: float) -> Server | None:
+        try:
+            listed = await self._fetch(f"{url}/models", seconds)
+        except Exception:  # whatever answers there, it is no server for us
+            return None
+        if not isinstance(listed, dict):
+            return None
+        models = cast(dict[str, Any], listed).get("data")
+        if not isinstance(models, list):
+            return None
+        return Server(url, _windows(cast(list[Any], models)))
+
+
+def with_path(url: str) -> str:
+    """The address of the API: a bare host, as Ollama prints it, means its `/v1`."""
+    parts = urlsplit(url.strip().rstrip("/"))
+    return urlunsplit(parts if parts.path else parts._replace(path="/v1"))
+
+
+def _windows(models: list[Any]) -> dict[str, int | None]:
+    windows: dict[str, int | None] = {}
+    for model in models[:1000]:
+        if isinstance(model, dict):
+            told = cast(dict[str, Any], model)
+            name = told.get("id")
+            if isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable():
+                windows[name] = _window(told)
+    return windows
+
+
+def _window(told: dict[str, Any]) -> int | None:
+    """The window in force, where the server tells it: vLLM, LM Studio, llama.cpp in their ways."""
+    meta = told.get("meta")
+    places = told | (cast(dict[str, Any], meta) if isinstance(meta, dict) else {})
+    for key in ("max_model_len", "loaded_context_length", "n_ctx", "context_length"):
+        window = places.get(key)
+        if isinstance(window, int) and 512 <= window <= 100_000_000:
+            return window
+    return None

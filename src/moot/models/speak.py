@@ -1,0 +1,250 @@
+"""One call: stream, deadline, usage, answer.
+
+The call is read in a task of its own and timed from outside, so that a peer that hangs anywhere,
+even while its connection is closed, delays nobody beyond the deadline.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.messages import (
+    ModelResponse,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ToolCallPart,
+)
+from pydantic_ai.models import Model, StreamedResponse
+
+from moot.core.debate import Usage
+from moot.core.prompts import estimate, size
+from moot.models.failures import Sentences, explain, interrupted
+from moot.models.request import prompt, settings, shape
+from moot.models.vendors import Vendor
+from moot.models.wire import hanging_up
+from moot.ports import Call, ModelCard, Reply, Say
+
+_CLOSING_SECONDS = 0.2  # for a cancelled call to let go of its connection
+_TAIL_SECONDS = 1.0  # for a peer to hang up after its last word
+_MAX_COUNT = 10**9  # tokens that a vendor may claim
+_log = logging.getLogger(__name__)
+_left_behind: set[asyncio.Task[None]] = set()  # calls that did not let go in time
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What has come so far."""
+
+    pieces: list[str] = field(default_factory=list[str])
+    length: int = 0
+    over: bool = False  # more came than was asked for, and we hung up
+    stream: StreamedResponse | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    @property
+    def ended(self) -> str | None:
+        """Why the model stopped, in the vendor's words or the library's; None while it has not."""
+        if self.stream is None:
+            return None
+        details = self.stream.provider_details or {}
+        return details.get("finish_reason") or self.stream.finish_reason
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A model at the other end, and what is known of it."""
+
+    model: Model[Any]
+    vendor: Vendor
+    name: str
+    card: ModelCard
+
+
+async def speak(line: Line, call: Call, say: Say, deadline: float) -> Reply:
+    """Speak one call until `deadline`, a time of the running loop. Raises ProviderError only."""
+    heard = _Heard()
+    reader = asyncio.create_task(_read(line, call, say, heard))
+    try:
+        await _follow(reader, heard, deadline)
+    finally:
+        await _let_go(reader)
+    return _reply(line, call, heard, _outcome(reader, heard))
+
+
+async def _read(line: Line, call: Call, say: Say, heard: _Heard) -> None:
+    """Read the answer to its end, or until it is longer than it may be."""
+    limit = call.max_tokens * 12 + 20_000
+    asked = model_request_stream(
+        line.model,
+        prompt(call.messages),
+        model_settings=settings(line.vendor, call),
+        model_request_parameters=shape(line.model, call),
+        instrument=False,
+    )
+    async with hanging_up(), asked as heard.stream:
+        async for event in heard.stream:
+            piece = _visible(event)
+            if not piece:
+                continue
+            heard.pieces.append(piece)
+            heard.length += len(piece)
+            if heard.length > limit:
+                heard.over = True
+                return
+            if call.schema is None:  # pieces of JSON are not for people
+                say(piece)
+
+
+def _visible(event: ModelResponseStreamEvent) -> str:
+    """The text in an event, if it is meant to be seen: no thoughts, no tools."""
+    if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+        return event.part.content
+    if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+        return event.delta.content_delta
+    return ""
+
+
+async def _follow(reader: asyncio.Task[None], heard: _Heard, deadline: float) -> None:
+    """Wait for the end of the answer, of the time, or of the patience with a peer that said its
+    last word and does not hang up."""
+    loop = asyncio.get_running_loop()
+    length = -1  # of the whole answer, once it seems to be there
+    while not reader.done() and (left := deadline - loop.time()) > 0:
+        await asyncio.wait((reader,), timeout=min(left, _TAIL_SECONDS))
+        if heard.ended is not None:
+            if length == heard.length:
+                return
+            length = heard.length
+
+
+async def _let_go(reader: asyncio.Task[None]) -> None:
+    """End the call's task and its connection; go on without it if that takes long."""
+    if not reader.done():
+        reader.cancel()
+        _left_behind.add(reader)
+        reader.add_done_callback(_forget)
+        await asyncio.wait((reader,), timeout=_CLOSING_SECONDS)
+
+
+def _forget(reader: asyncio.Task[None]) -> None:
+    _left_behind.discard(reader)
+    if not reader.cancelled():
+        reader.exception()  # seen, so that asyncio does not report it
+
+
+def _outcome(reader: asyncio.Task[None], heard: _Heard) -> BaseException | None:
+    """What kept the answer from being whole. A fault after the last word keeps it from nothing."""
+    if heard.over:
+        return None
+    if not reader.done() or reader.cancelled():
+        return None if heard.ended is not None else TimeoutError()
+    error = reader.exception()
+    return None if error and heard.ended is not None and interrupted(error) else error
+
+
+def _reply(line: Line, call: Call, heard: _Heard, error: BaseException | None) -> Reply:
+    """The answer, or the error that says why there is none."""
+    response = heard.stream.get() if heard.stream else None
+    failed = error is not None or heard.ended is None
+    usage = _usage(line, call, heard, response, failed=failed)
+    sentences = Sentences(line.vendor, line.name, usage)
+    if isinstance(error, TimeoutError):
+        raise sentences.timeout(call.seconds)
+    if error is not None:
+        _log.debug("%s: %s", line.card.model, type(error).__name__)
+        raise explain(error, sentences, call.seconds)
+    if heard.over:
+        return Reply(heard.text, line.card.model, usage, cut=True)
+    if response is None or (failed and not response.provider_response_id and not heard.pieces):
+        raise sentences.unreadable()  # it came to an end, and nothing in it was known
+    if failed or response.finish_reason == "error":
+        raise sentences.cut()
+    if response.finish_reason == "content_filter":
+        raise sentences.refused()
+    return _answer(line, call, heard, response, usage, sentences)
+
+
+def _answer(
+    line: Line,
+    call: Call,
+    heard: _Heard,
+    response: ModelResponse,
+    usage: Usage,
+    sentences: Sentences,
+) -> Reply:
+    """The answer of a model that came to its end."""
+    cut = response.finish_reason == "length"
+    text = heard.text
+    if call.schema is not None:
+        tools = (part for part in response.parts if isinstance(part, ToolCallPart))
+        text = next((part.args_as_json_str() for part in tools), text)
+    if not text.strip():
+        if heard.ended == "model_context_window_exceeded":
+            raise sentences.too_long()
+        raise sentences.unsaid() if cut else sentences.empty()
+    if call.schema is None:
+        return Reply(text, line.card.model, usage, cut=cut)
+    data = _parsed(text)
+    if data is None:
+        raise sentences.not_json()
+    return Reply(text, line.card.model, usage, data)
+
+
+def _parsed(text: str) -> Mapping[str, Any] | None:
+    """The JSON object in a text, with or without a fence of backticks around it."""
+    text = text.strip()
+    if text.startswith("```"):
+        text = text.partition("\n")[2].rpartition("```")[0]
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return cast(dict[str, Any], data) if isinstance(data, dict) else None
+
+
+def _usage(
+    line: Line, call: Call, heard: _Heard, response: ModelResponse | None, *, failed: bool
+) -> Usage:
+    """What the call used: as metered, or estimated where the meter was not read to its end."""
+    asked = _count(response.usage.input_tokens) if response else 0
+    told = _count(response.usage.output_tokens) if response else 0
+    if failed and not heard.pieces:
+        return Usage(asked, told, _price(line.card, asked, told), calls=1)
+    estimated = failed or heard.over or not asked or (not told and bool(heard.pieces))
+    if not asked:
+        asked = size(call.messages)
+    if estimated:
+        told = max(told, estimate(heard.text) if heard.pieces else 0)
+    cost = None if estimated or response is None else _cost(line, response)
+    if cost is None:
+        cost = _price(line.card, asked, told)
+    return Usage(asked, told, cost, calls=1, estimated=estimated)
+
+
+def _cost(line: Line, response: ModelResponse) -> float | None:
+    """What the price list says of a metered call, its cached parts included."""
+    if line.vendor.id == "local":
+        return 0.0
+    try:
+        return float(response.cost().total_price)
+    except (LookupError, ValueError, AssertionError, ArithmeticError):
+        return None
+
+
+def _price(card: ModelCard, asked: int, told: int) -> float:
+    return asked * (card.input_price or 0.0) + told * (card.output_price or 0.0)
+
+
+def _count(tokens: int) -> int:
+    """A count that a database can hold, whatever the wire claimed."""
+    return min(max(tokens, 0), _MAX_COUNT)

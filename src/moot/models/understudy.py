@@ -1,0 +1,38 @@
+"""The understudy: a speaker without a model, so that every format runs on any machine.
+
+It is deterministic and offline; `understudy_speech` composes what it says.
+"""
+
+import asyncio
+import re
+
+from moot.core.debate import Usage
+from moot.models.understudy_data import satisfy
+from moot.models.understudy_speech import compose
+from moot.ports import Call, ModelCard, Reply, Say
+
+LABEL = "local:understudy"
+WINDOW = 32768
+_GROUP = re.compile(r"(?:\s*\S+){1,3}\s*")
+
+
+class Understudy:
+    """Speaks for a seat that has no model; the label says so wherever it speaks."""
+
+    def __init__(self, pace: float = 0.0) -> None:
+        self._pace = pace  # seconds from one group of words to the next
+
+    def card(self, model: str) -> ModelCard:
+        return ModelCard(LABEL, WINDOW, 0.0, 0.0)
+
+    async def speak(self, call: Call, say: Say) -> Reply:
+        text = compose(call.debate, call.step, call.heard)
+        data = None if call.schema is None else satisfy(call)
+        groups = _GROUP.findall(text)
+        # However slow the pace, the turn ends within its time.
+        pace = min(self._pace, call.seconds / 2 / max(len(groups), 1))
+        for place, group in enumerate(groups):
+            if pace > 0 or place % 8 == 0:
+                await asyncio.sleep(pace)
+            say(group)
+        return Reply(text=text, model=LABEL, usage=Usage(calls=1), data=data)

@@ -1,0 +1,184 @@
+"""How the understudy speaks about a motion: as something one does, and as something one claims.
+
+There is no parser here, only the few shapes that motions mostly have. Whatever has none of them,
+in any language, is quoted as it stands, which is always grammatical.
+"""
+
+import re
+from dataclasses import dataclass
+
+from moot.models.understudy_lines import lines
+
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_MODAL = r"should|must|ought to|need to|needs to|has to|have to|had better|shall"
+_SHOULD = re.compile(rf"^(?P<who>.+?) (?P<modal>{_MODAL}) (?P<what>.+)$", re.IGNORECASE)
+_ASKED = re.compile(
+    r"^(?P<aux>should|must|shall|can|could|will|would|does|do|did|is|are|was|were|has|have) "
+    r"(?P<rest>.+)$",
+    re.IGNORECASE,
+)
+_BEING = re.compile(r"^(?P<who>.+?) (?P<aux>is|are) (?P<what>.+)$")
+_OPEN = re.compile(
+    r"^(?:what|which) (?P<noun>[^\W\d_]+(?: [^\W\d_]+){0,2}?) (?:should|must|shall|do|is|are) ",
+    re.IGNORECASE,
+)
+_WH = re.compile(r"^(?:what|which|who|whom|whose|how|why|when|where)\b", re.IGNORECASE)
+_EITHER = re.compile(r"^(?P<one>[\w' -]{1,40}?),? (?:or|vs\.?|versus) (?P<two>[\w' -]{1,40})$")
+_LAST_OR = re.compile(r" or ((?:\S+ ){0,2}\S+)$")
+_AFTER_PRONOUN = re.compile(r"\b(before|after|while|when) (?:it|they|we|he|she|you|I) ([a-z]+)")
+
+_PLAIN = re.compile(r"[A-Za-z]+\b")
+
+_WORDS = lines().english
+_PRONOUNS = frozenset(_WORDS.pronouns.split())
+_DETERMINERS = frozenset(_WORDS.determiners.split())
+_ADVERBS = frozenset(_WORDS.adverbs.split())
+_VERBS = frozenset(_WORDS.verbs.split())
+_DOUBLED = frozenset(_WORDS.doubled.split())
+_BESIDE = re.compile(  # what may follow the subject of "is X …?"
+    r"^(?:a|an|the|better|worse|more|less|too|good|bad|best|worth|wrong|right|dead|fair|safe|evil|art|"
+    r"overrated|underrated|here|over|still|just|really|ever|always|never|not|in|on|at|to|possible|"
+    r"\w{3,}(?:ful|able|ible|ous|ive|less|ical|ary|ed|ing)|\w{2,}ier)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """A motion in words that fit into a sentence."""
+
+    text: str  # as it was put, on one line, without marks that would clash with quotation marks
+    thing: str  # takes a singular verb: "banning cars"
+    claim: str  # a clause: "cities should ban cars"
+    aliases: tuple[str, ...]  # for the second mention and on
+    words: frozenset[str]  # its words in lower case, to tell other words from
+
+
+def read(motion: str) -> Motion:
+    """Find the shape of a motion."""
+    text = " ".join(motion.split()).translate(str.maketrans({"“": "‘", "”": "’", '"': "’"}))
+    words = frozenset(word.casefold() for word in _WORD.findall(text))
+    body = text.rstrip(" .!?")
+    thing, claim, aliases = _shape(body, text.endswith("?")) or _quoted(text)
+    if max(len(thing.split()), len(claim.split())) > 14 or max(len(thing), len(claim)) > 110:
+        thing, claim, aliases = _quoted(text)
+    return Motion(clip(text, 40, 300), thing, claim, aliases, words)
+
+
+def clip(text: str, words: int, chars: int) -> str:
+    """The beginning of a text, with an ellipsis if it is not all of it."""
+    short = " ".join(text.split()[:words])
+    short = short if len(short) <= chars else short[:chars].rsplit(" ", 1)[0]
+    return short if short == text else short.rstrip(" ,;:.") + " …"
+
+
+_Shape = tuple[str, str, tuple[str, ...]]
+_STEPS = ("the proposal", "this step", "such a change")
+_VIEWS = ("that view", "this reading", "such a view")
+_CHOICES = ("that choice", "settling it now", "an early choice")
+_ANSWERS = ("a yes", "that answer", "a yes here")
+
+
+def _shape(body: str, question: bool) -> _Shape | None:
+    if either := _EITHER.match(body):
+        one, two = either["one"], either["two"]
+        one = one[0].lower() + one[1:] if two[0].islower() else one
+        if len(one.split()) <= 3 and len(two.split()) <= 3:
+            return f"choosing {one} over {two}", f"we should choose {one} over {two}", _CHOICES
+    if question and _WH.match(body):
+        return _open(body)
+    if asked := _ASKED.match(body):
+        return _inverted(asked["aux"].lower(), asked["rest"].split())
+    if question:
+        return None
+    if stated := _SHOULD.match(body):
+        return _policy(_lower(stated["who"]), stated["modal"].lower(), stated["what"])
+    if being := _BEING.match(body):
+        return _view(_lower(being["who"]), being["aux"], being["what"])
+    return None
+
+
+def _open(body: str) -> _Shape:
+    """An open question has no side to take, but whether to settle it now has two."""
+    noun = _OPEN.match(body)
+    if noun is None:
+        question = f"“{clip(body, 9, 70)}”"
+        return f"settling {question} now", f"it is time to settle {question}", _CHOICES
+    name = noun["noun"]
+    article = "" if name.endswith("s") else "an " if name[0] in "aeiouAEIOU" else "a "
+    choice = f"settle on {article}{name}"
+    return f"{_gerund(choice)} now", f"it is time to {choice}", _CHOICES
+
+
+def _inverted(aux: str, rest: list[str]) -> _Shape | None:
+    being = aux in ("is", "are", "was", "were")
+    for place in range(1, min(len(rest), 8)):
+        word, before = rest[place].lower(), rest[place - 1].lower()
+        fits = bool(_BESIDE.match(word)) if being else word in _VERBS or word in _ADVERBS
+        if not being and " ".join(rest[place + 1 : place + 2]) in _VERBS and word in _VERBS:
+            fits = False  # "does remote work improve …": the first is a noun here
+        if before in _PRONOUNS and place == 1:
+            fits = True
+        if fits and before not in _DETERMINERS:
+            who, what = " ".join(rest[:place]), " ".join(rest[place:])
+            if aux in ("should", "must", "shall"):
+                return _policy(who, aux, what)
+            return _view(who, aux, what)
+    return None
+
+
+def _policy(who: str, modal: str, what: str) -> _Shape:
+    what = _LAST_OR.sub(r" rather than \1", what)
+    claim = f"{who} {modal} {what}"
+    if what.startswith("be "):
+        return f"the rule that {claim}", claim, _STEPS
+    if who.lower().startswith(("no", "few ")) or not _PLAIN.match(what):
+        return f"accepting that {claim}", claim, _VIEWS
+    what = re.sub(r"^stop (?=\w+ing\b)", "give up ", what)
+    doing = _AFTER_PRONOUN.sub(lambda m: f"{m[1]} {_gerund(_base(m[2]))}", what)
+    return _gerund(doing), claim, _STEPS
+
+
+def _view(who: str, aux: str, what: str) -> _Shape:
+    claim = f"{who} {aux} {what}"
+    if aux in ("is", "are") and who.lower() not in _PRONOUNS | {"there", "this", "that"}:
+        return f"treating {who} as {what}", claim, _VIEWS
+    return f"accepting that {claim}", claim, _VIEWS
+
+
+def _quoted(text: str) -> _Shape:
+    quote = f"“{clip(text, 9, 70)}”"
+    return f"a yes to {quote}", f"the answer to {quote} is yes", _ANSWERS
+
+
+def _lower(subject: str) -> str:
+    """Begin a subject in lower case, unless it may be a name: "Cities", but "Python" and "AI"."""
+    first, _, rest = subject.partition(" ")
+    if not first.istitle() or first == "I":
+        return subject
+    common = first.lower() in _DETERMINERS | _PRONOUNS or first.endswith("s") or rest[:1].islower()
+    return first.lower() + subject[len(first) :] if common else subject
+
+
+def _gerund(phrase: str) -> str:
+    """ "write tests" → "writing tests", "not ban cars" → "not banning cars"."""
+    words = phrase.split(" ")
+    place = next((i for i, word in enumerate(words) if word.lower() not in _ADVERBS), 0)
+    verb = words[place]
+    if verb.endswith("ie"):
+        verb = verb[:-2] + "y"
+    elif verb.endswith("e") and not verb.endswith(("ee", "oe", "ye")) and verb != "be":
+        verb = verb[:-1]
+    elif verb in _DOUBLED:
+        verb += verb[-1]
+    return " ".join([*words[:place], verb + "ing", *words[place + 1 :]])
+
+
+def _base(verb: str) -> str:
+    """ "writes" → "write"; irregular ones stay as they are."""
+    if verb in _VERBS or not verb.endswith("s"):
+        return {"has": "have", "is": "be", "are": "be", "does": "do"}.get(verb, verb)
+    if verb[:-1] in _VERBS:
+        return verb[:-1]
+    if verb.endswith("ies"):
+        return verb[:-3] + "y"
+    return verb[:-2] if verb.endswith("es") and verb[:-2] in _VERBS else verb[:-1]

@@ -1,0 +1,86 @@
+"""The HTTP client that all calls share, with a bound on what an answer may weigh.
+
+The bound hangs on a response hook and not on a transport of our own: with one of those, httpx
+would no longer read the proxies from the environment.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+
+import httpx2
+
+MAX_BODY = 8_000_000  # bytes of a whole answer; a long one with all its framing has about 2 MB
+MAX_ERROR = 256_000  # bytes of an error's body, which is read whole
+MAX_EVENT = 1_000_000  # bytes without a blank line: readers keep an event until it is whole
+
+
+_opened: ContextVar[list[httpx2.Response] | None] = ContextVar("opened", default=None)
+
+
+class WireError(Exception):
+    """The body cannot be an answer: it comes packed, although we asked for it plain."""
+
+
+class TooMuchError(WireError):
+    """The body is longer than an answer can be."""
+
+
+def http_client(*, trust_env: bool = True) -> httpx2.AsyncClient:
+    """A client for any number of calls at once; the deadline of a call is not its business."""
+    return httpx2.AsyncClient(
+        trust_env=trust_env,
+        timeout=httpx2.Timeout(600, connect=15),
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
+        headers={"Accept-Encoding": "identity"},  # a packed body may unpack to gigabytes
+        event_hooks={"response": [_bound]},
+    )
+
+
+@asynccontextmanager
+async def hanging_up() -> AsyncGenerator[None]:
+    """Close, at the end, every answer that the task opened inside.
+
+    The SDKs do so only where they are left at the right place: Gemini's keeps a connection open
+    until the garbage collector comes by if its stream is left, or cancelled, between two reads.
+    """
+    opened: list[httpx2.Response] = []
+    token = _opened.set(opened)
+    try:
+        yield
+    finally:
+        _opened.reset(token)
+        for response in opened:
+            await response.aclose()
+
+
+async def _bound(response: httpx2.Response) -> None:
+    opened = _opened.get()
+    if opened is not None:
+        opened.append(response)
+    if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise WireError
+    if isinstance(response.stream, httpx2.AsyncByteStream):
+        limit = MAX_ERROR if response.status_code >= 400 else MAX_BODY
+        response.stream = _Bounded(response.stream, limit)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A body that ends in TooMuchError once it is longer than an answer can be."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, limit: int) -> None:
+        self._stream = stream
+        self._limit = limit
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        total = event = 0
+        async for chunk in self._stream:
+            total += len(chunk)
+            end = max(chunk.rfind(b"\n\n"), chunk.rfind(b"\r\n\r\n"))
+            event = event + len(chunk) if end < 0 else len(chunk) - end
+            if total > self._limit or event > MAX_EVENT:
+                raise TooMuchError
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

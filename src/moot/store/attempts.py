@@ -1,0 +1,90 @@
+"""Every model call on record: before it is made, and how it ended."""
+
+from typing import Any
+
+from sqlalchemy import Text, bindparam, func, insert, or_, select, update
+
+from moot.core.moves import Attempt, Ended
+from moot.store.query import Connection, Query
+from moot.store.tables import attempts
+
+START = Query(
+    insert(attempts).values({c.name: bindparam(c.name) for c in attempts.c if c.name != "id"})
+)
+END = Query(
+    update(attempts)
+    .where(
+        attempts.c.debate_id == bindparam("b_debate_id"),
+        attempts.c.n == bindparam("b_n"),
+        # whoever made the call knows better than whoever thought it lost
+        or_(attempts.c.outcome == "started", attempts.c.outcome == "unknown"),
+    )
+    .values(
+        outcome=bindparam("outcome"),
+        error_code=bindparam("error_code"),
+        model=func.coalesce(bindparam("model", type_=Text), attempts.c.model),
+        input_tokens=bindparam("input_tokens"),
+        output_tokens=bindparam("output_tokens"),
+        cost_usd=bindparam("cost_usd"),
+        estimated=bindparam("estimated"),
+        ended_at=bindparam("ended_at"),
+    )
+)
+END_OPEN = Query(
+    update(attempts)
+    .where(attempts.c.debate_id == bindparam("b_debate_id"), attempts.c.outcome == "started")
+    .values(outcome=bindparam("new_outcome"), ended_at=bindparam("ended_at"))
+)
+OF_DEBATE = Query(
+    select(attempts).where(attempts.c.debate_id == bindparam("debate_id")).order_by(attempts.c.n)
+)
+
+
+def start(conn: Connection, debate_id: str, attempt: Attempt) -> None:
+    START.run(
+        conn,
+        {
+            "debate_id": debate_id,
+            "n": attempt.n,
+            "fence": attempt.fence,
+            "round": attempt.step.round,
+            "stage": attempt.step.stage,
+            "actor": attempt.step.actor,
+            "target": attempt.step.target,
+            "model": attempt.model,
+            "outcome": "started",
+            "error_code": None,
+            "input_tokens": 0,
+            "output_tokens": 0,
+            "cost_usd": 0.0,
+            "estimated": 0,
+            "started_at": attempt.started_at,
+            "ended_at": None,
+        },
+    )
+
+
+def end(conn: Connection, debate_id: str, ended: Ended) -> None:
+    if ended.n is None:
+        params = {"b_debate_id": debate_id, "new_outcome": ended.outcome, "ended_at": ended.at}
+        END_OPEN.run(conn, params)
+        return
+    END.run(
+        conn,
+        {
+            "b_debate_id": debate_id,
+            "b_n": ended.n,
+            "outcome": ended.outcome,
+            "error_code": ended.error_code,
+            "model": ended.model,
+            "input_tokens": ended.usage.input_tokens,
+            "output_tokens": ended.usage.output_tokens,
+            "cost_usd": ended.usage.cost_usd,
+            "estimated": int(ended.usage.estimated),
+            "ended_at": ended.at,
+        },
+    )
+
+
+def of_debate(conn: Connection, debate_id: str) -> list[dict[str, Any]]:
+    return OF_DEBATE.rows(conn, {"debate_id": debate_id})

@@ -1,0 +1,196 @@
+"""Runs functions on a connection: one writer thread that commits in groups, readers of their own.
+
+All functions that wait when the writer is free go into one transaction, each in its savepoint, so
+that a hundred debates share one fsync. A function that raises undoes itself and nobody else.
+"""
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.pool import NullPool
+
+from moot.errors import StorageError
+from moot.store.query import Connection
+
+T = TypeVar("T")
+BUSY_SECONDS = 20.0
+
+
+class DuplicateError(StorageError):
+    """A unique index refused a row."""
+
+
+@dataclass(slots=True)
+class _Job:
+    fn: Callable[[Connection], Any]
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
+
+
+class Database:
+    """The embedded database, `<home>/.agentic/kofnote_search.sqlite`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._jobs: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
+        self._waiting: list[_Job] = []
+        self._readers = ThreadPoolExecutor(2, thread_name_prefix="moot-read")
+        self._local = threading.local()
+        self._opened: list[sqlite3.Connection] = []
+        self._writer = threading.Thread(target=self._write_groups, name="moot-write", daemon=True)
+        self._writer.start()
+
+    async def write(self, fn: Callable[[Connection], T]) -> T:
+        """Run `fn` in a transaction; it is on disk when this returns."""
+        loop = asyncio.get_running_loop()
+        job = _Job(fn, loop, loop.create_future())
+        if not self._waiting:
+            loop.call_soon(self._hand_over)
+        self._waiting.append(job)
+        return await asyncio.shield(job.future)
+
+    async def read(self, fn: Callable[[Connection], T]) -> T:
+        """Run `fn` on what is committed, beside the writer."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._readers, self._read, fn)
+
+    def close(self) -> None:
+        """Finish what waits, then let go of the file."""
+        if self._waiting:
+            self._hand_over()
+        self._jobs.put(None)
+        self._writer.join()
+        self._readers.shutdown()
+        for driver in self._opened:
+            driver.close()
+
+    def _hand_over(self) -> None:
+        """All that this turn of the event loop wants written goes to the writer at once.
+
+        One by one, the two threads would fight over the interpreter's lock at every statement.
+        """
+        jobs, self._waiting = self._waiting, []
+        self._jobs.put(jobs)
+
+    def _read(self, fn: Callable[[Connection], T]) -> T:
+        try:
+            conn: Connection | None = getattr(self._local, "conn", None)
+            if conn is None:
+                driver = connect(self.path)
+                self._opened.append(driver)
+                conn = self._local.conn = Connection("sqlite", driver)
+            return fn(conn)
+        except sqlite3.Error as error:
+            raise storage_error(error, self.path) from error
+
+    def _write_groups(self) -> None:
+        driver: sqlite3.Connection | None = None
+        last = False
+        while not last and (group := self._jobs.get()) is not None:
+            while not self._jobs.empty():
+                more = self._jobs.get()
+                if more is None:
+                    last = True
+                    break
+                group += more
+            try:
+                driver = driver or connect(self.path)
+                _run_group(driver, group)
+            except BaseException as error:  # whoever waits must hear of it, whatever it is
+                if driver is not None and driver.in_transaction:
+                    driver.execute("ROLLBACK")
+                for failed in group:
+                    failed.error = self._translate(error)
+            _deliver(group)
+        if driver is not None:
+            driver.close()
+
+    def _translate(self, error: BaseException) -> BaseException:
+        if isinstance(error, sqlite3.Error):
+            return storage_error(error, self.path)
+        return error
+
+
+def _run_group(driver: sqlite3.Connection, group: list[_Job]) -> None:
+    conn = Connection("sqlite", driver)
+    driver.execute("BEGIN IMMEDIATE")
+    for job in group:
+        driver.execute("SAVEPOINT job")
+        try:
+            job.result = job.fn(conn)
+        except sqlite3.IntegrityError as error:
+            job.error = DuplicateError(str(error))
+            driver.execute("ROLLBACK TO job")
+        except sqlite3.Error:
+            raise  # the database itself is in trouble, and everyone's transaction with it
+        except Exception as error:
+            job.error = error
+            driver.execute("ROLLBACK TO job")
+        driver.execute("RELEASE job")
+    driver.execute("COMMIT")
+
+
+def _deliver(group: list[_Job]) -> None:
+    """Wake each event loop once for all of its jobs."""
+    loops = {job.loop for job in group}
+    for loop in loops:
+        mine = [job for job in group if job.loop is loop]
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_resolve, mine)
+
+
+def _resolve(jobs: list[_Job]) -> None:
+    for job in jobs:
+        if job.future.cancelled():
+            continue
+        if job.error is not None:
+            job.future.set_exception(job.error)
+        else:
+            job.future.set_result(job.result)
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection whose transactions are begun and ended by hand."""
+    connection = sqlite3.connect(
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    for pragma in ("journal_mode=WAL", "synchronous=FULL"):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def engine(path: Path) -> Engine:
+    """The same, for the tools that want SQLAlchemy's."""
+    return create_engine(
+        "sqlite://", creator=lambda: connect(path), poolclass=NullPool, isolation_level="AUTOCOMMIT"
+    )
+
+
+def storage_error(error: Exception, path: Path) -> StorageError:
+    """One clear sentence for what a person can mend."""
+    words = str(getattr(error, "orig", error)).lower()
+    if "full" in words:
+        return StorageError(
+            f"The disk that holds {path.parent.parent} is full. Make room, then go on."
+        )
+    if "readonly" in words or "read-only" in words:
+        return StorageError(f"{path} cannot be written. Check its permissions, or set MOOT_HOME.")
+    if "unable to open" in words:
+        return StorageError(f"{path} cannot be opened. Check its permissions, or set MOOT_HOME.")
+    if "locked" in words:
+        return StorageError(f"{path} is locked by another program. Try again when it is done.")
+    if "not a database" in words or "malformed" in words:
+        return StorageError(
+            f"{path} is damaged or not a database. Restore a copy, or move it away."
+        )
+    return StorageError(f"The database {path} gave an error: {words}.")

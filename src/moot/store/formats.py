@@ -1,0 +1,53 @@
+"""The formats there are: those of the package, and the user's own beside them."""
+
+from collections.abc import Iterable
+from importlib import resources
+from pathlib import Path
+
+from moot.core.format import Format, parse
+from moot.errors import InputError, NotFoundError
+
+BUILT_IN = ("standard", "classic", "custom", "duel")
+
+
+class FormatFiles:
+    """`<home>/formats/*.toml` beside the built-in ones; each file is read once."""
+
+    def __init__(self, home: Path, disabled: Iterable[str] = ()) -> None:
+        self._folder = home / "formats"
+        self._disabled = frozenset(disabled)
+        self._read: dict[str, Format] = {}
+
+    def get(self, name: str) -> Format:
+        if name in self._disabled:
+            raise NotFoundError(f"The format {name} is switched off here.", "format")
+        if name not in self._read:
+            self._read[name] = self._find(name)
+        return self._read[name]
+
+    def all(self) -> list[Format]:
+        return [self.get(name) for name in self.names()]
+
+    def names(self) -> list[str]:
+        own = sorted(path.stem for path in self._folder.glob("*.toml"))
+        names = [*BUILT_IN, *(name for name in own if name not in BUILT_IN)]
+        return [name for name in names if name not in self._disabled]
+
+    def _find(self, name: str) -> Format:
+        if name in BUILT_IN:
+            text = resources.files("moot.formats").joinpath(f"{name}.toml").read_text("utf-8")
+            return parse(text, f"{name}.toml")
+        if name not in self.names():
+            known = ", ".join(self.names())
+            raise NotFoundError(f"There is no format {name!r}; there are {known}.", "format")
+        path = self._folder / f"{name}.toml"
+        try:
+            text = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{path} cannot be read: {error}", "format") from None
+        rules = parse(text, str(path))
+        if rules.name != name:
+            raise InputError(
+                f"{path}: field name: it says {rules.name!r}, but the file is {name}.toml", "format"
+            )
+        return rules

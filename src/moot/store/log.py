@@ -1,0 +1,128 @@
+"""The turns and the log of events: written once, never changed, read by seq."""
+
+import json
+from typing import Any
+
+from sqlalchemy import bindparam, insert, select
+
+from moot.core import codec
+from moot.core.debate import Turn, Usage
+from moot.core.events import Event, TurnCommitted
+from moot.store.query import Connection, Query
+from moot.store.tables import events, turns
+
+ADD_TURN = Query(
+    insert(turns).values({c.name: bindparam(c.name) for c in turns.c if c.name != "id"})
+)
+ADD_EVENT = Query(
+    insert(events).values({c.name: bindparam(c.name) for c in events.c if c.name != "id"})
+)
+TURNS_AFTER = Query(
+    select(turns)
+    .where(turns.c.debate_id == bindparam("debate_id"), turns.c.seq > bindparam("after"))
+    .order_by(turns.c.seq)
+)
+EVENTS_AFTER = Query(
+    select(events.c.seq.label("event_seq"), events.c.type, events.c.data.label("event_data"), turns)
+    .select_from(
+        events.outerjoin(
+            turns, (turns.c.debate_id == events.c.debate_id) & (turns.c.seq == events.c.seq)
+        )
+    )
+    .where(events.c.debate_id == bindparam("debate_id"), events.c.seq > bindparam("after"))
+    .order_by(events.c.seq)
+    .limit(bindparam("limit"))
+)
+LAST_SEQ = Query(
+    select(events.c.seq)
+    .where(events.c.debate_id == bindparam("debate_id"))
+    .order_by(events.c.seq.desc())
+    .limit(1)
+)
+
+
+def add(conn: Connection, debate_id: str, event: Event) -> None:
+    if isinstance(event, TurnCommitted):
+        _add_turn(conn, debate_id, event.turn)
+        row = {"debate_id": debate_id, "seq": event.seq, "type": "turn", "data": None}
+    else:
+        data = codec.dumps(codec.status_event(event))
+        row = {"debate_id": debate_id, "seq": event.seq, "type": "status", "data": data}
+    ADD_EVENT.run(conn, row)
+
+
+def turns_after(conn: Connection, debate_id: str, after: int) -> list[Turn]:
+    rows = TURNS_AFTER.rows(conn, {"debate_id": debate_id, "after": after})
+    return [_turn(row) for row in rows]
+
+
+def events_after(conn: Connection, debate_id: str, after: int, limit: int) -> list[Event]:
+    rows = EVENTS_AFTER.rows(conn, {"debate_id": debate_id, "after": after, "limit": limit})
+    return [
+        TurnCommitted(debate_id, _turn(row))
+        if row["type"] == "turn"
+        else codec.read_status_event(debate_id, row["event_seq"], row["event_data"])
+        for row in rows
+    ]
+
+
+def last_seq(conn: Connection, debate_id: str) -> int:
+    rows = LAST_SEQ.rows(conn, {"debate_id": debate_id})
+    return rows[0]["seq"] if rows else 0
+
+
+def _add_turn(conn: Connection, debate_id: str, turn: Turn) -> None:
+    usage = turn.usage
+    ADD_TURN.run(
+        conn,
+        {
+            "debate_id": debate_id,
+            "seq": turn.seq,
+            "round": turn.round,
+            "stage": turn.stage,
+            "actor": turn.actor,
+            "name": turn.name,
+            "kind": turn.kind,
+            "target": turn.target,
+            "instruction": turn.instruction,
+            "text": turn.text,
+            "data": None if turn.data is None else codec.dumps(turn.data),
+            "status": turn.status,
+            "error_code": turn.error_code,
+            "model": turn.model,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cost_usd": usage.cost_usd,
+            "calls": usage.calls,
+            "estimated": int(usage.estimated),
+            "started_at": turn.started_at,
+            "committed_at": turn.committed_at,
+        },
+    )
+
+
+def _turn(value: dict[str, Any]) -> Turn:
+    return Turn(
+        seq=value["seq"],
+        round=value["round"],
+        stage=value["stage"],
+        actor=value["actor"],
+        name=value["name"],
+        kind=value["kind"],
+        target=value["target"],
+        instruction=value["instruction"],
+        text=value["text"],
+        data=None if value["data"] is None else json.loads(value["data"]),
+        status=value["status"],
+        error_code=value["error_code"],
+        model=value["model"],
+        usage=Usage(
+            value["input_tokens"],
+            value["output_tokens"],
+            value["cost_usd"],
+            value["calls"],
+            bool(value["estimated"]),
+        ),
+        started_at=value["started_at"],
+        committed_at=value["committed_at"],
+    )

@@ -1,0 +1,1 @@
+"""Schema changes, in order. From an old file nothing is lost."""

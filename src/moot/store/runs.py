@@ -1,0 +1,235 @@
+"""The debates themselves: one row each, with cursor, counters and lease."""
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import bindparam, insert, select, text, update
+
+from moot.core import codec
+from moot.core.debate import Cursor, Debate, Participant, Usage
+from moot.core.format import Format, digest, from_json, to_json
+from moot.errors import NotFoundError
+from moot.ports import Held
+from moot.store.query import Connection, Query
+from moot.store.tables import formats, runs
+
+_PROGRESS = [
+    "degraded", "next_round", "next_stage", "next_actor", "next_target", "wave_done", "round",
+    "stage", "turns", "last_seq", "input_tokens", "output_tokens", "cost_usd", "calls",
+    "estimated", "open_calls", "updated_at",
+]  # fmt: skip
+_AT_REST = (
+    "participants", "host", "status", "warnings", "stop_reason", "stop_requested_at", "wanted",
+    "failure", "total", "files_seq", "fence", "lease_owner", "lease_until", "started_at",
+    "ended_at",
+)  # fmt: skip
+
+_all = select(runs)
+
+BY_ID = Query(_all.where(runs.c.id == bindparam("id")))
+LOCKED = Query(_all.where(runs.c.id == bindparam("id")).with_for_update())
+FORMAT = Query(select(formats.c.spec).where(formats.c.digest == bindparam("digest")))
+INSERT = Query(insert(runs))
+CHANGE = Query(
+    update(runs)
+    .where(runs.c.id == bindparam("b_id"))
+    .values({name: bindparam(name) for name in (*_PROGRESS, *_AT_REST)})
+)
+ADVANCE = Query(
+    # what a turn changes, and no indexed column: half the cost of writing all of them
+    update(runs)
+    .where(runs.c.id == bindparam("b_id"))
+    .values({name: bindparam(name) for name in _PROGRESS})
+)
+KEEP_FORMAT = Query(
+    text(
+        "INSERT INTO debate_formats (digest, name, spec) VALUES (:digest, :name, :spec)"
+        " ON CONFLICT DO NOTHING"
+    )
+)
+NEWEST = Query(_all.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(bindparam("limit")))
+UNFINISHED = Query(select(runs.c.id).where(text("status IN ('queued', 'running', 'ending')")))
+UNFILED = Query(
+    select(runs.c.id).where(runs.c.ended_at.is_not(None), runs.c.files_seq < runs.c.last_seq)
+)
+RENEW = Query(
+    update(runs)
+    .where(runs.c.lease_owner == bindparam("owner"))
+    .values(lease_until=bindparam("until"))
+)
+HELD = Query(
+    select(runs.c.id, runs.c.fence, runs.c.wanted).where(runs.c.lease_owner == bindparam("owner"))
+)
+FILED = Query(update(runs).where(runs.c.id == bindparam("b_id")).values(files_seq=bindparam("seq")))
+
+
+def create(conn: Connection, debate: Debate) -> None:
+    keep_format(conn, debate.rules)
+    INSERT.run(conn, {**_fixed(debate), **_progress(debate), **_at_rest(debate)})
+
+
+def keep_format(conn: Connection, rules: Format) -> None:
+    KEEP_FORMAT.run(conn, {"digest": digest(rules), "name": rules.name, "spec": to_json(rules)})
+
+
+def load(conn: Connection, debate_id: str, *, lock: bool = False) -> Debate:
+    rows = (LOCKED if lock else BY_ID).rows(conn, {"id": debate_id})
+    if not rows:
+        raise NotFoundError(
+            f"There is no debate {debate_id}. `moot list` shows what there is.", "id"
+        )
+    return _debate(conn, rows[0])
+
+
+def change(conn: Connection, before: Debate, after: Debate) -> None:
+    old, new = before.__dict__, after.__dict__
+    if all(old[name] is new[name] or old[name] == new[name] for name in _AT_REST):
+        ADVANCE.run(conn, {"b_id": after.id, **_progress(after)})
+    else:
+        CHANGE.run(conn, {"b_id": after.id, **_progress(after), **_at_rest(after)})
+
+
+def newest(conn: Connection, limit: int) -> list[Debate]:
+    return [_debate(conn, row) for row in NEWEST.rows(conn, {"limit": limit})]
+
+
+def ids(conn: Connection, query: Query) -> list[str]:
+    return [row["id"] for row in query.rows(conn)]
+
+
+def held(conn: Connection, owner: str) -> dict[str, Held]:
+    """Which debates an owner has in hand, behind which fence, and what is wanted of them."""
+    return {
+        row["id"]: Held(row["fence"], row["wanted"]) for row in HELD.rows(conn, {"owner": owner})
+    }
+
+
+def renew(conn: Connection, owner: str, until: float) -> None:
+    RENEW.run(conn, {"owner": owner, "until": until})
+
+
+def filed(conn: Connection, debate_id: str, seq: int) -> None:
+    FILED.run(conn, {"b_id": debate_id, "seq": seq})
+
+
+def _fixed(debate: Debate) -> dict[str, Any]:
+    return {
+        "id": debate.id,
+        "motion": debate.motion,
+        "format": debate.format,
+        "format_digest": digest(debate.rules),
+        "options": codec.dumps(dict(debate.options)),
+        "limits": codec.dumps(codec.limits(debate.limits)),
+        "on_failure": debate.on_failure,
+        "created_at": debate.created_at,
+        "artifact_root": f"records/debates/{debate.id}",
+    }
+
+
+def _progress(debate: Debate) -> dict[str, Any]:
+    cursor, usage = debate.cursor, debate.usage
+    return {
+        "degraded": int(debate.degraded),
+        "next_round": cursor.next_round,
+        "next_stage": cursor.next_stage,
+        "next_actor": cursor.next_actor,
+        "next_target": cursor.next_target,
+        "wave_done": cursor.done,
+        "round": debate.round,
+        "stage": debate.stage,
+        "turns": debate.turns,
+        "last_seq": debate.last_seq,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cost_usd": usage.cost_usd,
+        "calls": usage.calls,
+        "estimated": int(usage.estimated),
+        "open_calls": debate.open_calls,
+        "updated_at": debate.updated_at,
+    }
+
+
+def _at_rest(debate: Debate) -> dict[str, Any]:
+    failure = codec.failure(debate.failure)
+    return {
+        "participants": _seats(debate.participants),
+        "host": _seats((debate.host,)) if debate.host else None,
+        "status": debate.status,
+        "warnings": codec.dumps(list(debate.warnings)),
+        "stop_reason": debate.stop_reason,
+        "stop_requested_at": debate.stop_requested_at,
+        "wanted": debate.wanted,
+        "failure": codec.dumps(failure) if failure else None,
+        "total": debate.total,
+        "files_seq": debate.files_seq,
+        "fence": debate.fence,
+        "lease_owner": debate.lease_owner,
+        "lease_until": debate.lease_until,
+        "started_at": debate.started_at,
+        "ended_at": debate.ended_at,
+    }
+
+
+@lru_cache(maxsize=4096)
+def _seats(seats: tuple[Participant, ...]) -> str:
+    return codec.dumps([codec.participant(seat) for seat in seats])
+
+
+_known: dict[str, Format] = {}
+"""Formats by their digest: the same rules wherever they are kept."""
+
+
+def _format(conn: Connection, digest_: str) -> Format:
+    if digest_ not in _known:
+        _known[digest_] = from_json(FORMAT.rows(conn, {"digest": digest_})[0]["spec"])
+    return _known[digest_]
+
+
+def _debate(conn: Connection, value: dict[str, Any]) -> Debate:
+    host = value["host"]
+    return Debate(
+        id=value["id"],
+        motion=value["motion"],
+        rules=_format(conn, value["format_digest"]),
+        participants=codec.read_participants(value["participants"]),
+        host=codec.read_participants(host)[0] if host else None,
+        options=codec.read_options(value["options"]),
+        limits=codec.read_limits(value["limits"]),
+        on_failure=value["on_failure"],
+        status=value["status"],
+        cursor=Cursor(
+            value["next_round"],
+            value["next_stage"],
+            value["next_actor"],
+            value["next_target"],
+            value["wave_done"],
+        ),
+        created_at=value["created_at"],
+        updated_at=value["updated_at"],
+        degraded=bool(value["degraded"]),
+        warnings=tuple(json.loads(value["warnings"])) if value["warnings"] != "[]" else (),
+        stop_reason=value["stop_reason"],
+        stop_requested_at=value["stop_requested_at"],
+        wanted=value["wanted"],
+        failure=codec.read_failure(value["failure"]),
+        round=value["round"],
+        stage=value["stage"],
+        turns=value["turns"],
+        total=value["total"],
+        last_seq=value["last_seq"],
+        fence=value["fence"],
+        lease_owner=value["lease_owner"],
+        lease_until=value["lease_until"],
+        open_calls=value["open_calls"],
+        files_seq=value["files_seq"],
+        usage=Usage(
+            value["input_tokens"],
+            value["output_tokens"],
+            value["cost_usd"],
+            value["calls"],
+            bool(value["estimated"]),
+        ),
+        started_at=value["started_at"],
+        ended_at=value["ended_at"],
+    )

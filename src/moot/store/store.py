@@ -1,0 +1,87 @@
+"""The store that the engine sees: each method one transaction on the database."""
+
+from collections.abc import Callable
+from typing import Any
+
+from moot.core.debate import Debate, Turn
+from moot.core.events import Event
+from moot.core.moves import Change, FencedError
+from moot.ports import Held
+from moot.store import attempts, log, runs
+from moot.store.database import Database, DuplicateError
+from moot.store.query import Connection
+
+
+class SqlStore:
+    """Debates in a SQL database."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    async def create(self, debate: Debate, change: Callable[[Debate], Change]) -> Change:
+        def work(conn: Connection) -> Change:
+            runs.create(conn, debate)
+            made = change(debate)
+            apply(conn, debate, made)
+            return made
+
+        return await self._db.write(work)
+
+    async def change(self, debate_id: str, move: Callable[[Debate], Change]) -> Change:
+        def work(conn: Connection) -> Change:
+            before = runs.load(conn, debate_id, lock=True)
+            made = move(before)
+            if made.debate is not before:
+                apply(conn, before, made)
+            return made
+
+        try:
+            return await self._db.write(work)
+        except DuplicateError:
+            # The last wall held: a turn of this slot, or an event of this seq, is there already.
+            raise FencedError(f"{debate_id}: that turn has been said already") from None
+
+    async def load(self, debate_id: str) -> Debate:
+        return await self._db.read(lambda conn: runs.load(conn, debate_id))
+
+    async def newest(self, limit: int) -> list[Debate]:
+        return await self._db.read(lambda conn: runs.newest(conn, limit))
+
+    async def turns(self, debate_id: str, after: int = 0) -> list[Turn]:
+        return await self._db.read(lambda conn: log.turns_after(conn, debate_id, after))
+
+    async def events(self, debate_id: str, after: int = 0, limit: int = 500) -> list[Event]:
+        return await self._db.read(lambda conn: log.events_after(conn, debate_id, after, limit))
+
+    async def last_seq(self, debate_id: str) -> int:
+        return await self._db.read(lambda conn: log.last_seq(conn, debate_id))
+
+    async def attempts(self, debate_id: str) -> list[dict[str, Any]]:
+        return await self._db.read(lambda conn: attempts.of_debate(conn, debate_id))
+
+    async def unfinished(self) -> list[str]:
+        return await self._db.read(lambda conn: runs.ids(conn, runs.UNFINISHED))
+
+    async def unfiled(self) -> list[str]:
+        return await self._db.read(lambda conn: runs.ids(conn, runs.UNFILED))
+
+    async def filed(self, debate_id: str, seq: int) -> None:
+        await self._db.write(lambda conn: runs.filed(conn, debate_id, seq))
+
+    async def held(self, owner: str) -> dict[str, Held]:
+        return await self._db.read(lambda conn: runs.held(conn, owner))
+
+    async def renew(self, owner: str, until: float) -> None:
+        await self._db.write(lambda conn: runs.renew(conn, owner, until))
+
+
+def apply(conn: Connection, before: Debate, change: Change) -> None:
+    """Write all of a change; the caller's transaction makes it all or nothing."""
+    debate_id = change.debate.id
+    for ended in change.ended:
+        attempts.end(conn, debate_id, ended)
+    for event in change.events:
+        log.add(conn, debate_id, event)
+    for attempt in change.started:
+        attempts.start(conn, debate_id, attempt)
+    runs.change(conn, before, change.debate)

@@ -1,0 +1,158 @@
+"""The tables, all named debate_…, whatever else the file holds. Changed only by a migration."""
+
+from sqlalchemy import BigInteger, Column, Float, Index, Integer, MetaData, Table, Text, text
+
+metadata = MetaData()
+Key = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers INTEGER keys by itself
+
+formats = Table(
+    "debate_formats",  # each set of rules once, however many debates run by it
+    metadata,
+    Column("digest", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("spec", Text, nullable=False),  # JSON
+)
+
+runs = Table(
+    "debate_runs",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("motion", Text, nullable=False),
+    Column("format", Text, nullable=False),
+    Column("format_digest", Text, nullable=False),
+    Column("participants", Text, nullable=False),  # JSON, as are host, options, limits, warnings
+    Column("host", Text),
+    Column("options", Text, nullable=False),
+    Column("limits", Text, nullable=False),
+    Column("on_failure", Text, nullable=False),
+    Column("created_at", Text, nullable=False),
+    Column("artifact_root", Text, nullable=False),  # below the home
+    # all that changes as the debate goes on
+    Column("status", Text, nullable=False),
+    Column("degraded", Integer, nullable=False),
+    Column("warnings", Text, nullable=False),
+    Column("stop_reason", Text),
+    Column("stop_requested_at", Text),
+    Column("wanted", Text),
+    Column("failure", Text),  # JSON
+    Column("next_round", Integer),
+    Column("next_stage", Text),
+    Column("next_actor", Text),
+    Column("next_target", Text),
+    Column("wave_done", Integer, nullable=False),
+    Column("round", Integer),
+    Column("stage", Text),
+    Column("turns", Integer, nullable=False),
+    Column("total", Integer, nullable=False),
+    Column("last_seq", Integer, nullable=False),
+    Column("files_seq", Integer, nullable=False),
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+    Column("cost_usd", Float, nullable=False),
+    Column("calls", Integer, nullable=False),
+    Column("estimated", Integer, nullable=False),
+    Column("open_calls", Integer, nullable=False),
+    Column("fence", Integer, nullable=False),
+    Column("lease_owner", Text),
+    Column("lease_until", Float, nullable=False),
+    Column("started_at", Text),
+    Column("ended_at", Text),
+    Column("updated_at", Text, nullable=False),
+)
+Index("debate_runs_newest", runs.c.created_at, runs.c.id)
+Index(
+    "debate_runs_unfinished",
+    runs.c.id,
+    sqlite_where=text("status IN ('queued', 'running', 'ending')"),
+    postgresql_where=text("status IN ('queued', 'running', 'ending')"),
+)
+Index(
+    "debate_runs_unfiled",
+    runs.c.id,
+    sqlite_where=text("ended_at IS NOT NULL AND files_seq < last_seq"),
+    postgresql_where=text("ended_at IS NOT NULL AND files_seq < last_seq"),
+)
+Index("debate_runs_leased", runs.c.lease_owner)
+
+turns = Table(
+    "debate_turns",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("debate_id", Text, nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("stage", Text, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("target", Text),
+    Column("instruction", Text),
+    Column("text", Text, nullable=False),
+    Column("data", Text),  # JSON
+    Column("status", Text, nullable=False),
+    Column("error_code", Text),
+    Column("model", Text, nullable=False),
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+    Column("cost_usd", Float, nullable=False),
+    Column("calls", Integer, nullable=False),
+    Column("estimated", Integer, nullable=False),
+    Column("started_at", Text, nullable=False),
+    Column("committed_at", Text, nullable=False),
+)
+Index("debate_turns_seq", turns.c.debate_id, turns.c.seq, unique=True)
+# The last wall: whatever goes wrong above, nobody speaks twice in a round.
+SPOKEN = "kind IN ('speech', 'summary', 'verdict')"
+Index(
+    "debate_turns_once",
+    turns.c.debate_id,
+    turns.c.round,
+    turns.c.actor,
+    unique=True,
+    sqlite_where=text(SPOKEN),
+    postgresql_where=text(SPOKEN),
+)
+Index(
+    "debate_turns_cue_once",
+    turns.c.debate_id,
+    turns.c.round,
+    turns.c.actor,
+    turns.c.target,
+    unique=True,
+    sqlite_where=text("kind = 'cue'"),
+    postgresql_where=text("kind = 'cue'"),
+)
+
+events = Table(
+    "debate_events",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("debate_id", Text, nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("type", Text, nullable=False),  # turn (its row has the same seq) or status
+    Column("data", Text),  # JSON of a status
+)
+Index("debate_events_seq", events.c.debate_id, events.c.seq, unique=True)
+
+attempts = Table(
+    "debate_attempts",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("debate_id", Text, nullable=False),
+    Column("n", Integer, nullable=False),
+    Column("fence", Integer, nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("stage", Text, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("target", Text),
+    Column("model", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("error_code", Text),
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+    Column("cost_usd", Float, nullable=False),
+    Column("estimated", Integer, nullable=False),
+    Column("started_at", Text, nullable=False),
+    Column("ended_at", Text),
+)
+Index("debate_attempts_n", attempts.c.debate_id, attempts.c.n, unique=True)

@@ -1,0 +1,438 @@
+"""The vendors' own SDKs against a server that speaks their wire formats, every fault included."""
+
+import asyncio
+import gc
+import logging
+import socket
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+# pytest finds it from the root of the repo, pyright looks from tests/
+from tests.integration import wire  # pyright: ignore[reportMissingImports]
+from tests.integration.wire import Wire  # pyright: ignore[reportMissingImports]
+
+from moot.core.debate import Debate
+from moot.core.prompts import Message
+from moot.core.schedule import Step
+from moot.errors import ProviderAuthError, ProviderError
+from moot.models.router import Providers, Router
+from moot.ports import Call, ModelCard, Reply, Say
+
+KEY = "sk-canary-7f3a"
+VENDORS = ("openai", "claude", "gemini", "local")
+NAMES = {"openai": "OpenAI", "claude": "Claude", "gemini": "Gemini", "local": "local server"}
+SECONDS = 1.0  # of a call that is to run into its deadline
+PROMPT = (
+    Message("system", "You are Ada."),
+    Message("user", "What do you say?"),
+    Message("assistant", "I say yes."),
+    Message("user", "And why?"),
+)
+SCHEMA = {
+    "type": "object",
+    "properties": {"claim": {"type": "string"}},
+    "required": ["claim"],
+    "additionalProperties": False,
+}
+
+
+class Understudy:
+    """Stands in; here, only to be recognised."""
+
+    def card(self, model: str) -> ModelCard:
+        return ModelCard("local:understudy", 1_000_000, 0.0, 0.0)
+
+    async def speak(self, call: Call, say: Say) -> Reply:
+        raise AssertionError("nobody asked for the understudy")
+
+
+def call(model: str, seconds: float = 10.0, **more: Any) -> Call:
+    scene = SimpleNamespace(id="debate-1"), SimpleNamespace(actor="ada")
+    debate, step = cast(tuple[Debate, Step], scene)
+    return Call(model, PROMPT, more.pop("max_tokens", 200), seconds, debate, step, (), **more)
+
+
+@asynccontextmanager
+async def talking() -> AsyncGenerator[tuple[Router, Wire]]:
+    """A router whose vendors are all the wire server, each SDK loaded."""
+    async with Wire() as server:
+        providers = Providers(
+            openai_api_key=KEY,
+            openai_base_url=server.url("openai"),
+            anthropic_api_key=KEY,
+            anthropic_base_url=server.url("claude"),
+            gemini_api_key=KEY,
+            gemini_base_url=server.url("gemini"),
+            local_base_url=server.url("local"),
+        )
+        router = Router(providers, Understudy())
+        try:
+            for vendor in VENDORS:
+                await router.speak(call(f"{vendor}:warm"), _nothing)
+            server.requests.clear()
+            yield router, server
+        finally:
+            await router.aclose()
+
+
+def _nothing(_: str) -> None:
+    pass
+
+
+def run(test: Callable[[Router, Wire], Coroutine[Any, Any, None]]) -> None:
+    async def main() -> None:
+        async with talking() as (router, server):
+            await test(router, server)
+
+    asyncio.run(main())
+
+
+async def fails(router: Router, model: str, seconds: float = 10.0, **more: Any) -> ProviderError:
+    """The error of a call that must fail, and that within its deadline."""
+    started = time.monotonic()
+    with pytest.raises(ProviderError) as caught:
+        await router.speak(call(model, seconds, **more), _nothing)
+    assert time.monotonic() - started < seconds + 0.8
+    error = caught.value
+    assert NAMES[model.partition(":")[0]] in error.message
+    assert error.message.endswith(".")
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    for text in (error.message, repr(error), repr(vars(error))):
+        assert "canary" not in text
+        assert "Traceback" not in text
+        assert "127.0.0.1" not in text
+    return error
+
+
+FAULTS = {
+    "401": "AUTH",
+    "403": "AUTH",
+    "404": "UNKNOWN_MODEL",
+    "429": "RATE_LIMIT",
+    "429-after": "RATE_LIMIT",
+    "500": "UNAVAILABLE",
+    "503": "UNAVAILABLE",
+    "529": "UNAVAILABLE",
+    "none": "TIMEOUT",  # no answer
+    "late": "TIMEOUT",  # the first token is late
+    "slow": "TIMEOUT",  # the last token is late
+    "cut": "UNAVAILABLE",  # the stream cut half-way: the connection is gone,
+    "short": "UNAVAILABLE",  # or the stream ends as if it were whole
+    "empty": "EMPTY",
+    "blank": "EMPTY",
+    "silence": "EMPTY",  # the tokens ran out before a word was said
+    "refusal": "REFUSED",
+    "context": "CONTEXT",
+    "garbage": "INVALID",  # not JSON
+    "shape": "INVALID",
+    "html": "INVALID",
+    "packed": "INVALID",
+    "huge": "INVALID",  # a body of 1 GB
+    "lines": "INVALID",
+    "heavy": "INVALID",  # an error whose body has 1 GB
+}
+ENDLESS = frozenset({"none", "late", "slow"})
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_fault_of_every_vendor_has_its_code(
+    fault: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    async def faults(router: Router, server: Wire) -> None:
+        server.pause = 0.05
+        seconds = SECONDS if fault in ENDLESS else 10.0
+        models = [f"{vendor}:wire-{fault}" for vendor in VENDORS]
+        errors = await asyncio.gather(*(fails(router, model, seconds) for model in models))
+        codes = {error.code for error in errors}
+        assert codes == {f"DEBATE_ERR_PROVIDER_{FAULTS[fault]}"}
+        assert len(server.requests) == len(VENDORS)  # nobody tried twice behind our back
+
+    run(faults)
+    out, err = capfd.readouterr()
+    assert "canary" not in caplog.text
+    assert "canary" not in out + err
+    assert "Traceback" not in out + err
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_refused_connection(vendor: str) -> None:
+    with socket.socket() as free:  # bound, and nobody listens
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+        providers = Providers(KEY, url, KEY, url, KEY, url, url)
+
+        async def main() -> None:
+            router = Router(providers, Understudy())
+            error = await fails(router, f"{vendor}:any")
+            assert error.code == "DEBATE_ERR_PROVIDER_UNAVAILABLE"
+            await router.aclose()
+
+        asyncio.run(main())
+
+
+def test_a_missing_key_names_its_variable() -> None:
+    async def main() -> None:
+        router = Router(Providers(anthropic_api_key=" ", gemini_api_key="\u00fc"), Understudy())
+        expected = {"openai": "OPENAI_API_KEY", "claude": "ANTHROPIC_API_KEY"}
+        for vendor, variable in (expected | {"gemini": "GEMINI_API_KEY"}).items():
+            error = await fails(router, vendor)
+            assert isinstance(error, ProviderAuthError)
+            assert variable in error.message
+        await router.aclose()
+
+    asyncio.run(main())
+
+
+def test_the_sentence_of_the_contract() -> None:
+    async def refused(router: Router, _: Wire) -> None:
+        error = await fails(router, "claude:wire-401")
+        wanted = "The key for Claude was refused. Set ANTHROPIC_API_KEY, then restart the speaker."
+        assert error.message == wanted
+        assert not error.retryable
+
+    run(refused)
+
+
+def test_how_long_to_wait() -> None:
+    async def waits(router: Router, _: Wire) -> None:
+        for vendor in VENDORS:
+            assert (await fails(router, f"{vendor}:wire-429")).retry_after is None
+            assert (await fails(router, f"{vendor}:wire-429-after")).retry_after == 7
+            assert (await fails(router, f"{vendor}:wire-429-ms")).retry_after == 2.5
+            dated = (await fails(router, f"{vendor}:wire-429-date")).retry_after
+            assert dated == pytest.approx(60, abs=5)
+            assert (await fails(router, f"{vendor}:wire-503-after")).retry_after == 7
+        assert (await fails(router, "gemini:wire-delay")).retry_after == 37  # RetryInfo
+
+    run(waits)
+
+
+def test_what_a_failed_call_used_is_known() -> None:
+    async def used(router: Router, _: Wire) -> None:
+        for vendor in VENDORS:
+            broken = await fails(router, f"{vendor}:wire-cut")
+            assert broken.input_tokens > 0  # a part was said: estimated
+            assert broken.output_tokens > 0
+            refused = await fails(router, f"{vendor}:wire-401")
+            assert (refused.input_tokens, refused.output_tokens) == (0, 0)
+        empty = await fails(router, "openai:wire-empty")
+        metered = (empty.input_tokens, empty.output_tokens)
+        assert metered == (wire.INPUT_TOKENS, wire.OUTPUT_TOKENS)
+
+    run(used)
+
+
+MODELS = {
+    "openai": "gpt-5-mini",
+    "claude": "claude-sonnet-4-6",
+    "gemini": "gemini-2.5-flash",
+    "local": "qwen2.5:7b",
+}
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_an_answer(vendor: str) -> None:
+    async def answer(router: Router, server: Wire) -> None:
+        said: list[str] = []
+        model = f"{vendor}:{MODELS[vendor]}"
+        reply = await router.speak(call(model), said.append)
+        assert tuple(said) == wire.PIECES
+        assert reply.text == "".join(wire.PIECES)
+        assert reply.model == model
+        assert not reply.cut
+        usage = reply.usage
+        assert (usage.input_tokens, usage.output_tokens) == (wire.INPUT_TOKENS, wire.OUTPUT_TOKENS)
+        assert (usage.calls, usage.estimated) == (1, False)
+        card = router.card(model)
+        price = usage.input_tokens * (card.input_price or 0)
+        price += usage.output_tokens * (card.output_price or 0)
+        assert usage.cost_usd == pytest.approx(price)
+        assert (usage.cost_usd > 0) == (vendor != "local")
+        (request,) = server.requests
+        assert said_on_the_wire(vendor, request.body) == [text.text for text in PROMPT]
+        assert allowed_tokens(vendor, request.body) == 200
+        sent = str(request.headers)
+        assert (KEY in sent) == (vendor != "local")  # a vendor's key goes to the vendor alone
+
+    run(answer)
+
+
+def said_on_the_wire(vendor: str, body: dict[str, Any]) -> list[str]:
+    """The prompt's texts in the order in which the model reads them."""
+    if vendor == "openai":
+        texts = [body["instructions"]] if "instructions" in body else []
+        return texts + [message["content"] for message in body["input"]]
+    if vendor == "claude":
+        texts = [block["text"] for block in body["system"]]
+        return texts + [block["text"] for turn in body["messages"] for block in turn["content"]]
+    if vendor == "gemini":
+        turns = [body["systemInstruction"], *body["contents"]]
+        assert [turn["role"] for turn in body["contents"]] == ["user", "model", "user"]
+        return [part["text"] for turn in turns for part in turn["parts"]]
+    assert [turn["role"] for turn in body["messages"]] == ["system", "user", "assistant", "user"]
+    return [turn["content"] for turn in body["messages"]]
+
+
+def allowed_tokens(vendor: str, body: dict[str, Any]) -> int:
+    if vendor == "gemini":
+        return body["generationConfig"]["maxOutputTokens"]
+    return body["max_output_tokens" if vendor == "openai" else "max_tokens"]
+
+
+def test_prompt_caches_are_asked_for_where_they_must_be() -> None:
+    async def caches(router: Router, server: Wire) -> None:
+        for model in ("openai:gpt-6.1-terra", "claude:claude-sonnet-4-6", "local:x", "gemini:y"):
+            await router.speak(call(model), _nothing)
+        openai, claude, local, gemini = (request.body for request in server.requests)
+        assert openai["prompt_cache_key"] == "debate-1:ada"
+        assert openai["prompt_cache_options"]
+        assert claude["cache_control"]["type"] == "ephemeral"
+        assert claude["system"][-1]["cache_control"]["type"] == "ephemeral"
+        assert "cache" not in str(local)
+        assert "cache" not in str(gemini)
+
+    run(caches)
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_thoughts_are_not_said(vendor: str) -> None:
+    async def thoughts(router: Router, _: Wire) -> None:
+        said: list[str] = []
+        reply = await router.speak(call(f"{vendor}:wire-thoughts"), said.append)
+        assert reply.text == "".join(said) == "".join(wire.PIECES)
+
+    run(thoughts)
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_cut_by_the_token_limit_is_an_answer(vendor: str) -> None:
+    async def cut(router: Router, _: Wire) -> None:
+        reply = await router.speak(call(f"{vendor}:wire-length"), _nothing)
+        assert reply.cut
+        assert reply.text == "".join(wire.PIECES)
+        assert not reply.usage.estimated
+
+    run(cut)
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_an_endless_stream_is_cut_by_us(vendor: str) -> None:
+    async def endless(router: Router, server: Wire) -> None:
+        reply = await router.speak(call(f"{vendor}:wire-endless"), _nothing)
+        assert reply.cut
+        assert len(reply.text) < 200 * 12 + 20_000 + 1_000
+        assert reply.usage.estimated
+        await gone(server)
+
+    run(endless)
+
+
+@pytest.mark.parametrize("fault", ["tail", "reset"])
+def test_what_comes_after_the_last_word_does_not_matter(fault: str) -> None:
+    async def whole(router: Router, _: Wire) -> None:
+        started = time.monotonic()
+        models = [f"{vendor}:wire-{fault}" for vendor in VENDORS]
+        replies = await asyncio.gather(*(router.speak(call(m, 30), _nothing) for m in models))
+        assert {reply.text for reply in replies} == {"".join(wire.PIECES)}
+        assert time.monotonic() - started < 4
+
+    run(whole)
+
+
+def test_json_where_it_is_asked_for() -> None:
+    async def structured(router: Router, server: Wire) -> None:
+        for vendor in VENDORS:
+            said: list[str] = []
+            reply = await router.speak(call(f"{vendor}:wire-json", schema=SCHEMA), said.append)
+            assert reply.data == {"claim": "yes"}
+            assert said == []
+            assert "claim" in str(server.requests[-1].body)
+            error = await fails(router, f"{vendor}:wire-ok", schema=SCHEMA)
+            assert error.code == "DEBATE_ERR_PROVIDER_INVALID"
+        assert "json_schema" in str(server.requests[-1].body)  # a grammar, on a local server
+
+    run(structured)
+
+
+async def gone(server: Wire) -> float:
+    """When the client hung up."""
+    for _ in range(100):
+        if server.requests[-1].gone_at is not None:
+            return server.requests[-1].gone_at
+        await asyncio.sleep(0.01)
+    raise AssertionError("the connection is still open")
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+@pytest.mark.parametrize("fault", ["slow", "none"])
+def test_a_cancelled_call_hangs_up_at_once(vendor: str, fault: str) -> None:
+    async def cancelled(router: Router, server: Wire) -> None:
+        said: list[str] = []
+        task = asyncio.create_task(router.speak(call(f"{vendor}:wire-{fault}"), said.append))
+        for _ in range(500):
+            if server.requests and (fault == "none" or len(said) >= 3):
+                break
+            await asyncio.sleep(0.01)
+        started = time.monotonic()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert time.monotonic() - started < 0.3
+        assert await gone(server) - started < 0.3
+
+    run(cancelled)
+
+
+@pytest.mark.parametrize("fault", ["huge", "lines", "heavy", "endless"])
+def test_no_answer_fills_the_memory(fault: str) -> None:
+    async def bounded(router: Router, _: Wire) -> None:
+        gc.collect()
+        tracemalloc.start()
+        try:
+            for vendor in VENDORS:
+                tracemalloc.reset_peak()
+                before = tracemalloc.get_traced_memory()[0]
+                if fault == "endless":
+                    await router.speak(call(f"{vendor}:wire-endless", 20), _nothing)
+                else:
+                    await fails(router, f"{vendor}:wire-{fault}", 20)
+                assert tracemalloc.get_traced_memory()[1] - before < 8_000_000, vendor
+        finally:
+            tracemalloc.stop()
+
+    run(bounded)
+
+
+def test_two_hundred_calls_at_once() -> None:
+    async def crowd(router: Router, server: Wire) -> None:
+        server.pause = 0.3
+        models = [f"{VENDORS[place % 4]}:wire-steady" for place in range(200)]
+        started = time.monotonic()
+        replies = await asyncio.gather(*(router.speak(call(m, 30), _nothing) for m in models))
+        assert {reply.text for reply in replies} == {"".join(wire.PIECES)}
+        assert server.peak >= 200
+        assert time.monotonic() - started < 12  # one after the other, they would take minutes
+
+    run(crowd)
+
+
+def test_importing_the_router_loads_no_vendor() -> None:
+    code = (
+        "import sys, moot.models.router\n"
+        "heavy = {'openai', 'anthropic', 'google.genai', 'pydantic_ai', 'httpx2', 'genai_prices'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert child.stdout.strip() == "[]"
