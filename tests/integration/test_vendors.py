@@ -375,11 +375,12 @@ async def gone(server: Wire) -> float:
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
-@pytest.mark.parametrize("fault", ["slow", "none"])
+@pytest.mark.parametrize("fault", ["slow", "none", "endless"])
 def test_a_cancelled_call_hangs_up_at_once(vendor: str, fault: str) -> None:
     async def cancelled(router: Router, server: Wire) -> None:
         said: list[str] = []
-        task = asyncio.create_task(router.speak(call(f"{vendor}:wire-{fault}"), said.append))
+        asked = call(f"{vendor}:wire-{fault}", max_tokens=1_000_000)
+        task = asyncio.create_task(router.speak(asked, said.append))
         for _ in range(500):
             if server.requests and (fault == "none" or len(said) >= 3):
                 break

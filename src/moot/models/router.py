@@ -47,14 +47,13 @@ def normalize(model: str) -> tuple[str, str | None]:
     A bare provider gives its default model; a bare `local` stays, for what it means is found out
     when it speaks.
     """
-    text = model.strip()
-    if not text or len(text) > _MAX_NAME or not text.isprintable():
+    if not model.strip() or len(model) > _MAX_NAME or not model.isprintable():
         raise InputError(
             f'A model is "provider:name", up to {_MAX_NAME} printable characters, '
             'for example "claude" or "openai:gpt-5-mini".',
             field="model",
         )
-    provider, _, name = (part.strip() for part in text.partition(":"))
+    provider, _, name = (part.strip() for part in model.partition(":"))
     vendor = _vendor(provider)
     if vendor is None:
         known = ", ".join(VENDORS)

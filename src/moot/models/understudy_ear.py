@@ -15,6 +15,7 @@ _TORN = re.compile(  # a clause that says little without the one before it
     re.IGNORECASE,
 )
 _QUOTES = re.compile(r"[\"“”„«»]+")
+_QUOTED = re.compile(r"“([^“”]*)”")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _FIRST_PERSON = frozenset({"i", "me", "my", "mine", "myself"})
 _MARKUP = " \t*_#>`|-"
@@ -24,21 +25,28 @@ def sentences(text: str) -> list[str]:
     return [part.strip() for part in _SENTENCE.split(text) if part.strip()]
 
 
+def quotes(text: str, known: Collection[str]) -> list[str]:
+    """What a text puts between quotation marks, but for the motion itself."""
+    return [quote for quote in _QUOTED.findall(text) if not _spoken(quote) <= set(known)]
+
+
 def phrase(text: str, known: Collection[str], used: str = "") -> tuple[str, str] | None:
     """A short, telling phrase of a text, word for word, and the sentence it stands in.
 
-    `known` are the motion's words, which everybody uses; `used` is where it must not stand yet.
+    `known` are the motion's words, which everybody uses; `used` is where it should not stand yet.
     """
     best: tuple[float, str, str] | None = None
     reply = False  # whether the sentence answers words that were quoted just before
     for sentence in sentences(text):
-        if _QUOTES.search(sentence):
+        if _cites(sentence, known):
             reply = True
             continue
-        was_reply, reply = reply, False
+        loss = 3 * reply + 6 * any(line in sentence for line in _scaffold())
+        reply = False
         for clause in _clauses(sentence):
-            if 5 <= len(clause.split()) <= 13 and clause not in used:
-                score = _weight(clause, known) - 5 * bool(_TORN.match(clause)) - 3 * was_reply
+            if 5 <= len(clause.split()) <= 13 and not _QUOTES.search(clause):
+                poor = 5 * bool(_TORN.match(clause)) + 4 * (clause in used)
+                score = _weight(clause, known) - loss - poor
                 if best is None or score > best[0]:
                     best = (score, clause, sentence)
     if best is not None:
@@ -56,7 +64,8 @@ def main_sentence(texts: Iterable[str], known: Collection[str]) -> str | None:
         for sentence in sentences(text):
             if _QUOTES.search(sentence) or not 7 <= len(sentence.split()) <= 30:
                 continue
-            score = _weight(sentence, known) - (2 if sentence.endswith("?") else 0)
+            score = _weight(sentence, known) - 2 * sentence.endswith("?")
+            score -= 6 * any(line in sentence for line in _scaffold())
             if best is None or score > best[0]:
                 best = (score, sentence.strip(_MARKUP))
     if best is None:
@@ -96,8 +105,28 @@ def _fingerprints() -> tuple[tuple[str, Consideration], ...]:
 
 
 @lru_cache(maxsize=1)
+def _scaffold() -> tuple[str, ...]:
+    """Sentences of our own that hold a speech together and say nothing on their own."""
+    table = lines()
+    groups = [table.lead.first, table.lead.lines, table.lead.cued]
+    for sides in (table.opener, table.closer, table.general, table.aside, table.conclusion):
+        groups += [sides.pro, sides.con, sides.neutral]
+    return tuple(fingerprint(s) for group in groups for line in group for s in sentences(line))
+
+
+@lru_cache(maxsize=1)
 def _plain() -> frozenset[str]:
     return frozenset(lines().english.plain.split())
+
+
+def _cites(sentence: str, known: Collection[str]) -> bool:
+    """Whether a sentence holds somebody's words; the motion's own are nobody's."""
+    rest = _QUOTED.sub(lambda m: "" if _spoken(m[1]) <= set(known) else m[0], sentence)
+    return bool(_QUOTES.search(rest))
+
+
+def _spoken(text: str) -> set[str]:
+    return {word.casefold() for word in _WORD.findall(text)}
 
 
 def _clauses(sentence: str) -> Iterator[str]:

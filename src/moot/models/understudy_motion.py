@@ -61,7 +61,7 @@ def read(motion: str) -> Motion:
     thing, claim, aliases = _shape(body, text.endswith("?")) or _quoted(text)
     if max(len(thing.split()), len(claim.split())) > 14 or max(len(thing), len(claim)) > 110:
         thing, claim, aliases = _quoted(text)
-    return Motion(clip(text, 40, 300), thing, claim, aliases, words)
+    return Motion(clip(text, 24, 200), thing, claim, aliases, words)
 
 
 def clip(text: str, words: int, chars: int) -> str:
@@ -72,8 +72,8 @@ def clip(text: str, words: int, chars: int) -> str:
 
 
 _Shape = tuple[str, str, tuple[str, ...]]
-_STEPS = ("the proposal", "this step", "such a change")
-_VIEWS = ("that view", "this reading", "such a view")
+_STEPS = ("the proposal", "this step", "the idea")
+_VIEWS = ("that view", "this reading", "the idea")
 _CHOICES = ("that choice", "settling it now", "an early choice")
 _ANSWERS = ("a yes", "that answer", "a yes here")
 

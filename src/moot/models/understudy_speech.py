@@ -84,7 +84,8 @@ class _Voice:
             return self._opening()
         turn, quote, around = found
         cue, host = self._asked(), self.debate.host
-        asked = ear.about(cue.text) if cue and "“" not in cue.text else None
+        quoted = cue and ear.quotes(cue.text, self.motion.words)
+        asked = ear.about(cue.text) if cue and not quoted else None
         theirs = ear.about(around)
         one = self._weigh(asked, theirs)
         engage = self._engage(turn, quote, theirs)
@@ -103,9 +104,9 @@ class _Voice:
         naming = table.weighing if self.stance == "neutral" else table.lines
         general = lines().general.of(self.stance)
         answers = theirs.answer(self.stance) if theirs else general
-        unsaid = tuple(line for line in answers if ear.fingerprint(line) not in self.own)
+        unsaid = tuple(line for line in answers if self._last(line) < 0)
         named = self._say(naming, "engage", **words)
-        return f"{named} {self._say(unsaid or general, 'answer')}"
+        return f"{named} {self._say(unsaid or answers, 'answer')}"
 
     def _conclusion(self) -> str:
         table = lines().conclusion
@@ -156,6 +157,8 @@ class _Voice:
         cue = self._say(options, "cue", **words)
         if len(cue.split()) > _CUE_WORDS:  # a long motion: its short name will do
             self.mentions = 1
+            if "ask" in words:
+                words["ask"] = self._question(target.id)
             cue = self._say(options, "cue", **words)
         return cue
 
@@ -180,7 +183,7 @@ class _Voice:
             raised[seat.stance] += [one for s in plain if (one := ear.about(s, least=2))]
         both = _once([one for one in raised["pro"] if one in raised["con"]])
         alone = [one for side in raised.values() for one in side if one not in both]
-        left = _once([*alone, *both, *self._order("left")])
+        left = _once([*alone, *both[2:], *self._order("left")])
         end = [table.apart]
         if both:
             end = [self._fill(table.shared, label=_joined([one.label for one in both[:2]]))]
@@ -211,13 +214,13 @@ class _Voice:
 
     def _answered(self) -> tuple[Turn, str, str] | None:
         """What the host's cue quotes, if it does, else what this seat finds to answer."""
-        cue = self._asked()
-        for quote in cue.text.split("“")[1:] if cue else ():
-            words = quote.partition("”")[0]
-            for turn in reversed(self.heard):
-                if turn.kind == "speech" and words in turn.text and turn.actor != self.seat.id:
-                    around = (s for s in ear.sentences(turn.text) if words in s)
-                    return turn, words, next(around, words)
+        cue, seats = self._asked(), {seat.id for seat in self.debate.participants}
+        for quote in ear.quotes(cue.text, self.motion.words) if cue else ():
+            for turn in self.heard:  # whoever said it first; later turns may quote it too
+                theirs = turn.kind == "speech" and turn.actor in seats - {self.seat.id}
+                if theirs and quote in turn.text:
+                    around = (s for s in ear.sentences(turn.text) if quote in s)
+                    return turn, quote, next(around, quote)
         return self.to_answer()
 
     def _asked(self) -> Turn | None:
@@ -238,24 +241,32 @@ class _Voice:
 
     def _weigh(self, asked: Consideration | None, but: Consideration | None) -> Consideration:
         """What to speak about: what was asked, else what this seat and the others used least."""
-        if asked is not None and self._uses(asked, self.own) < len(asked.of(self.stance)):
+        if asked is not None:
             return asked
         rest = [one for one in self._order(self.seat.id) if one is not but]
-        return min(rest, key=lambda one: (self._uses(one, self.own), self._uses(one, self.said)))
+        return min(
+            rest,
+            key=lambda one: (
+                self._uses(one, self.own),
+                self._uses(one, self.said),
+                max(self._last(line) for line in one.of(self.stance)),
+            ),
+        )
 
     def _uses(self, one: Consideration, text: str) -> int:
         return sum(ear.fingerprint(line) in text for line in one.of(self.stance))
+
+    def _last(self, line: str) -> int:
+        """How far back this seat said a line; -1 if never."""
+        return self.own.rfind(ear.fingerprint(line))
 
     def _point(self, one: Consideration) -> str:
         """A consideration's point that nobody has made yet, or at least not this seat."""
         options = one.of(self.stance)
         start = number(self.debate.motion, one.label) + self.count // len(lines().considerations)
         turned = [options[(start + place) % len(options)] for place in range(len(options))]
-        for text in (self.said, self.own):
-            for line in turned:
-                if ear.fingerprint(line) not in text:
-                    return self._fill(line)
-        return self._fill(turned[0])
+        unheard = (line for line in turned if ear.fingerprint(line) not in self.said)
+        return self._fill(next(unheard, min(turned, key=self._last)))
 
     # How they are worded.
 

@@ -1,0 +1,54 @@
+"""`moot`: the command line. Heavy imports stay inside the commands, so that --help is quick."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from moot.cli import manage, run
+from moot.errors import InputError, MootError
+
+app = typer.Typer(
+    name="moot",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Debates between language models, carried to their end.",
+)
+run.register(app)
+manage.register(app)
+
+
+def _version(value: bool) -> None:
+    if value:
+        from importlib.metadata import version
+
+        typer.echo(f"moot {version('moot')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _show: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version.")
+    ] = False,
+) -> None:
+    """Debates between language models, carried to their end."""
+
+
+def main() -> None:
+    """Run the command; an error is one sentence on standard error, and never a traceback."""
+    try:
+        app()
+    except InputError as error:
+        _complain(error, 2)
+    except MootError as error:
+        _complain(error, 1)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has gone
+        sys.exit(0)
+
+
+def _complain(error: MootError, code: int) -> None:
+    typer.echo(f"moot: {error.message}", err=True)
+    sys.exit(code)

@@ -1,0 +1,188 @@
+"""The commands that look, and those that only say a word: list, show, stop, pause, formats …"""
+
+import asyncio
+import json as jsonlib
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from moot.cli.run import Id, Json
+from moot.errors import InputError
+
+if TYPE_CHECKING:
+    from moot.core.debate import Debate
+    from moot.engine.service import Service
+
+T = TypeVar("T")
+database = typer.Typer(no_args_is_help=True, help="The database.")
+
+
+def register(app: typer.Typer) -> None:
+    app.command("list")(list_)
+    for command in (show, stop, pause, formats, doctor, schema):
+        app.command()(command)
+    app.add_typer(database, name="db")
+
+
+def list_(
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many.")] = 20,
+    json: Json = False,
+) -> None:
+    """The newest debates."""
+    rows = _ask(lambda service: _rows(service, limit))
+    if json:
+        _print([row for row, _ in rows])
+        return
+    if not rows:
+        typer.echo('No debate yet. Start one:  moot run "Should we …?"')
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("id", "status", "turns", "format", "motion"):
+        table.add_column(name, style="dim" if name == "id" else "", no_wrap=name != "motion")
+    for row, left in rows:
+        mark = " (left behind)" if left else " (degraded)" if row["degraded"] else ""
+        table.add_row(
+            row["id"],
+            Text(row["status"] + mark, style=_STYLES.get(row["status"], "")),
+            f"{row['progress']['done']}/{row['progress']['total']}",
+            row["format"],
+            Text(" ".join(row["motion"].split()), overflow="ellipsis", no_wrap=True),
+        )
+    console = Console()
+    console.print(table)
+    if any(left for _, left in rows):
+        console.print("[dim]Left behind by a process that died:  moot resume ID  goes on.[/dim]")
+
+
+_STYLES = {"completed": "green", "running": "cyan", "paused": "yellow", "failed": "red"}
+
+
+async def _rows(service: "Service", limit: int) -> list[tuple[dict[str, Any], bool]]:
+    from moot.core import codec
+
+    keys = ("id", "motion", "format", "status", "stage", "round", "progress", "degraded",
+            "created_at", "updated_at")  # fmt: skip
+    debates = await service.newest(limit)
+    return [
+        ({key: codec.debate(debate)[key] for key in keys}, service.left_behind(debate))
+        for debate in debates
+    ]
+
+
+def show(id_: Id, json: Json = False) -> None:
+    """A debate as it stands: its transcript and its outcome."""
+
+    async def look(service: "Service") -> tuple["Debate", list[Any], str]:
+        return await service.get(id_), await service.turns(id_), service.folder(id_)
+
+    debate, turns, folder = _ask(look)
+    if json:
+        from moot.core import codec
+
+        _print({**codec.debate(debate), "turns": [codec.turn(t) for t in turns], "folder": folder})
+        return
+    from moot.cli.screen import Screen
+    from moot.core.events import TurnCommitted
+
+    screen = Screen(debate)
+    screen.head()
+    for turn in turns:
+        screen.show(TurnCommitted(debate.id, turn))
+    screen.outcome(debate, folder)
+
+
+def stop(id_: Id, json: Json = False) -> None:
+    """Stop a debate after the step in flight."""
+    _say(lambda service: service.stop(id_), json)
+
+
+def pause(id_: Id, json: Json = False) -> None:
+    """Pause a debate after the step in flight."""
+    _say(lambda service: service.pause(id_), json)
+
+
+def formats(json: Json = False) -> None:
+    """What kinds of debate there are, with their options."""
+    from moot.bootstrap import load_settings
+    from moot.store.formats import FormatFiles
+
+    files = FormatFiles(load_settings().home, load_settings().disabled_formats)
+    known = files.all()
+    if json:
+        _print([rules.model_dump(mode="json") for rules in known])
+        return
+    for rules in known:
+        typer.echo(f"{rules.name}: {rules.description}")
+        for name, option in rules.options.items():
+            bounds = f"{option.min}..{option.max}, default {option.default}"
+            typer.echo(f"    {name} ({bounds}): {option.help}")
+    typer.echo(f"\nYour own go to {load_settings().home / 'formats'}, one TOML file each.")
+
+
+def doctor(json: Json = False) -> None:
+    """What works here, and what to set."""
+    from moot.cli.doctor import examine
+
+    findings = asyncio.run(examine())
+    if json:
+        _print([{"name": f.name, "ok": f.ok, "detail": f.detail} for f in findings])
+    else:
+        for finding in findings:
+            mark = (
+                typer.style("ok  ", fg="green") if finding.ok else typer.style("--  ", fg="yellow")
+            )
+            typer.echo(f"{mark}{finding.name:<12}{finding.detail}")
+    if not all(finding.ok for finding in findings if finding.needed):
+        raise typer.Exit(1)
+
+
+def schema(
+    what: Annotated[str, typer.Argument(help="format")] = "format",
+) -> None:
+    """The JSON Schema of a format file."""
+    from moot.core.format import Format
+
+    if what != "format":
+        raise InputError(f"There is no schema {what!r}; there is format.", "schema")
+    _print(Format.model_json_schema())
+
+
+@database.command()
+def upgrade() -> None:
+    """Bring the database to this version's schema."""
+    from moot.bootstrap import load_settings
+    from moot.store import schema as migrations
+
+    path = load_settings().database
+    migrations.prepare(path)
+    typer.echo(f"{path} is at schema {migrations.HEAD}.")
+
+
+def _say(verb: "Callable[[Service], Awaitable[Debate]]", json: bool) -> None:
+    debate = _ask(verb)
+    if json:
+        from moot.core import codec
+
+        _print(codec.debate(debate))
+        return
+    asked = f"; it will {debate.wanted} after the step in flight" if debate.wanted else ""
+    typer.echo(f"{debate.id} is {debate.status}{asked}.")
+
+
+def _ask(question: "Callable[[Service], Awaitable[T]]") -> T:
+    async def ask() -> T:
+        from moot.bootstrap import open_service
+
+        async with open_service(recover=False) as service:
+            return await question(service)
+
+    return asyncio.run(ask())
+
+
+def _print(value: Any) -> None:
+    typer.echo(jsonlib.dumps(value, ensure_ascii=False, indent=1))

@@ -1,0 +1,262 @@
+"""The commands that carry a debate on in this terminal: run, resume, end, retry, skip, watch."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from moot.errors import InputError
+
+if TYPE_CHECKING:
+    from moot.core.debate import Debate
+    from moot.engine.service import Service
+
+LIVE_PACE = 0.03
+"""Seconds between the understudy's words on a terminal, so that a person can follow."""
+
+
+def _ids() -> list[str]:
+    from pathlib import Path
+
+    from moot.bootstrap import load_settings
+
+    folder: Path = load_settings().home / "records" / "debates"
+    return sorted((path.name for path in folder.glob("debate_*")), reverse=True)
+
+
+def _formats() -> list[str]:
+    from moot.bootstrap import load_settings
+    from moot.store.formats import FormatFiles
+
+    return FormatFiles(load_settings().home).names()
+
+
+Id = Annotated[str, typer.Argument(metavar="ID", autocompletion=_ids, help="The debate's id.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+
+
+def register(app: typer.Typer) -> None:
+    for command in (run, resume, end, retry, skip, watch):
+        app.command()(command)
+
+
+def run(
+    motion: Annotated[str, typer.Argument(help="What is debated.")],
+    format_: Annotated[
+        str, typer.Option("--format", "-f", autocompletion=_formats, help="See `moot formats`.")
+    ] = "standard",
+    rounds: Annotated[int | None, typer.Option(help="How many, where the format has it.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=NUMBER", help="Another option of the format.")
+    ] = None,
+    participant: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--participant",
+            "-p",
+            metavar="NAME[:STANCE]=MODEL",
+            help="A speaker, e.g. Ada:pro=openai:gpt-5. Once for each.",
+        ),
+    ] = None,
+    bio: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=TEXT", help="Who a speaker is.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(metavar="[NAME=]MODEL", help="Who moderates.")] = None,
+    max_turns: Annotated[int | None, typer.Option(help="At most this many turns.")] = None,
+    max_turn_seconds: Annotated[float | None, typer.Option(help="5..120, default 35.")] = None,
+    max_turn_tokens: Annotated[int | None, typer.Option(help="128..4096, default 900.")] = None,
+    max_total_tokens: Annotated[int | None, typer.Option(help="Budget of the debate.")] = None,
+    max_cost_usd: Annotated[float | None, typer.Option(help="Budget of the debate.")] = None,
+    on_failure: Annotated[
+        str | None, typer.Option(help="When a speaker fails for good: pause or degrade.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Debate a motion, here and now."""
+    options = _options(rounds, option or [])
+    limits = {
+        "max_turns": max_turns,
+        "max_turn_seconds": max_turn_seconds,
+        "max_turn_tokens": max_turn_tokens,
+        "max_total_tokens": max_total_tokens,
+        "max_cost_usd": max_cost_usd,
+    }
+
+    async def begin(service: "Service") -> "Debate":
+        return await service.create(
+            motion,
+            format=format_,
+            participants=_participants(participant or [], bio or []),
+            host=_host(host),
+            options=options,
+            limits=limits,
+            on_failure=on_failure,
+        )
+
+    _carry(begin, json)
+
+
+def resume(id_: Id, json: Json = False) -> None:
+    """Go on with a debate that was paused, or that a crash left behind."""
+    _carry(lambda service: service.resume(id_), json)
+
+
+def end(id_: Id, json: Json = False) -> None:
+    """End a debate now: what is being said is dropped, and the closing summary follows."""
+    _carry(lambda service: service.end(id_), json)
+
+
+def retry(
+    id_: Id,
+    model: Annotated[str | None, typer.Option(help="Another model for that seat.")] = None,
+    json: Json = False,
+) -> None:
+    """Restart the speaker whose failure paused the debate."""
+    _carry(lambda service: service.retry(id_, model), json)
+
+
+def skip(id_: Id, json: Json = False) -> None:
+    """Go on without the turn whose failure paused the debate."""
+    _carry(lambda service: service.skip(id_), json)
+
+
+def watch(
+    id_: Id, after: Annotated[int, typer.Option(help="Only what comes after this seq.")] = 0
+) -> None:
+    """Follow a debate, whichever process runs it. Ctrl-C leaves it running."""
+
+    async def follow() -> None:
+        from moot.bootstrap import open_service
+        from moot.cli.screen import Screen
+
+        async with open_service(recover=False) as service:
+            debate = await service.get(id_)
+            with Screen(debate) as screen:
+                async for event in service.follow(id_, after):
+                    screen.show(event)
+            screen.outcome(await service.get(id_), service.folder(id_))
+
+    try:
+        asyncio.run(follow())
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+
+
+def _carry(begin: Callable[["Service"], Awaitable["Debate"]], json: bool) -> None:
+    raise typer.Exit(asyncio.run(_carry_on(begin, json)))
+
+
+async def _carry_on(begin: Callable[["Service"], Awaitable["Debate"]], json: bool) -> int:
+    """Begin, show it live, and say how it ended. Ctrl-C pauses it at once."""
+    from moot.bootstrap import open_service
+    from moot.cli.screen import Quiet, Screen
+
+    live = sys.stdout.isatty() and not json
+    async with open_service(pace=LIVE_PACE if live else 0.0) as service:
+        debate = await begin(service)
+        seen = debate.last_seq if debate.turns else 0
+        screen = Quiet() if json else Screen(debate)
+        interrupted = _on_interrupt(service, debate.id)
+        with screen:
+            showing = asyncio.create_task(_show(service, debate.id, seen, screen))
+            try:
+                debate = await service.wait(debate.id)
+                await showing
+            finally:
+                showing.cancel()
+        if json:
+            _print_json(service, debate, await service.turns(debate.id))
+        else:
+            screen.outcome(debate, service.folder(debate.id))
+    return _exit_code(debate, interrupted.is_set())
+
+
+async def _show(service: "Service", debate_id: str, seen: int, screen: Any) -> None:
+    async for event in service.follow(debate_id, seen):
+        screen.show(event)
+
+
+def _on_interrupt(service: "Service", debate_id: str) -> asyncio.Event:
+    """The first Ctrl-C pauses the debate; a second one, should that hang, ends the process."""
+    from moot.errors import StateError
+
+    loop, interrupted = asyncio.get_running_loop(), asyncio.Event()
+    pausing: list[asyncio.Task[None]] = []
+
+    async def pause() -> None:
+        try:
+            await service.pause(debate_id, at_once=True)
+        except StateError:  # it is over, or ending: let it go to where a new start finds it
+            await service.close()
+
+    def interrupt() -> None:
+        if interrupted.is_set():
+            sys.exit(130)
+        interrupted.set()
+        pausing.append(asyncio.create_task(pause()))
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupt)
+    return interrupted
+
+
+def _exit_code(debate: "Debate", interrupted: bool) -> int:
+    if interrupted and debate.status not in ("completed", "failed"):
+        return 130
+    if debate.status == "paused":
+        return 3 if debate.failure else 0
+    return 1 if debate.status == "failed" else 0
+
+
+def _print_json(service: "Service", debate: "Debate", turns: list[Any]) -> None:
+    import json
+
+    from moot.core import codec
+
+    whole = {
+        **codec.debate(debate),
+        "turns": [codec.turn(turn) for turn in turns],
+        "folder": service.folder(debate.id),
+    }
+    typer.echo(json.dumps(whole, ensure_ascii=False, indent=1))
+
+
+def _options(rounds: int | None, given: list[str]) -> dict[str, Any]:
+    options: dict[str, Any] = {} if rounds is None else {"rounds": rounds}
+    for text in given:
+        name, _, value = text.partition("=")
+        if not value.lstrip("-").isdigit():
+            raise InputError(f"--option {text}: write it as NAME=NUMBER.", "options")
+        options[name.strip()] = int(value)
+    return options
+
+
+def _participants(given: list[str], bios: list[str]) -> list[dict[str, Any]]:
+    seats = [_participant(text) for text in given]
+    for text in bios:
+        name, equals, words = text.partition("=")
+        seat = next((s for s in seats if s["name"].casefold() == name.strip().casefold()), None)
+        if not equals or seat is None:
+            raise InputError(f"--bio {text}: write it as NAME=TEXT, for a --participant.", "bio")
+        seat["bio"] = words
+    return seats
+
+
+def _participant(text: str) -> dict[str, Any]:
+    label, _, model = text.partition("=")
+    name, _, stance = label.rpartition(":")
+    if stance.strip() not in ("pro", "con", "neutral"):
+        name, stance = label, ""
+    if not name.strip():
+        raise InputError(f"--participant {text}: write it as NAME=MODEL.", "participants")
+    return {"name": name.strip(), "stance": stance.strip() or None, "model": model or None}
+
+
+def _host(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    name, equals, model = text.partition("=")
+    return {"name": name.strip(), "model": model} if equals else {"model": text}

@@ -1,0 +1,215 @@
+"""A debate on a terminal: what was said stays, what is being said moves, a line says how far."""
+
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.markup import escape
+from rich.padding import Padding
+from rich.progress_bar import ProgressBar
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from moot.core.clean import clean
+from moot.core.debate import Debate, Turn
+from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
+from moot.core.transcript import UNDERSTUDY, label
+
+COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta")
+REASONS = {
+    "finished": "the format has run its course",
+    "max_rounds": "all rounds were spoken",
+    "max_turns": "the last turn was spoken",
+    "agreement": "they agreed",
+    "ended_by_user": "you ended it",
+    "stopped_by_user": "you stopped it",
+    "budget": "the budget is used up",
+    "provider_failed": "no provider could speak",
+    "structural_failure": "its outcome could not be written",
+}
+
+
+class View(Protocol):
+    """Something that a debate can be shown on."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def show(self, event: Event | Delta) -> None: ...
+
+    def outcome(self, debate: Debate, folder: str) -> None: ...
+
+
+class Quiet:
+    """Shows nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        return None
+
+    def show(self, event: Event | Delta) -> None:
+        """Nothing."""
+
+    def outcome(self, debate: Debate, folder: str) -> None:
+        """Nothing."""
+
+
+class Screen:
+    """A terminal, or a pipe: there only what is committed is printed."""
+
+    def __init__(self, debate: Debate, console: Console | None = None) -> None:
+        self._console = console or Console(highlight=False, soft_wrap=False)
+        self._debate = debate
+        self._colours = {
+            seat.id: COLOURS[place % len(COLOURS)] for place, seat in enumerate(debate.participants)
+        }
+        self._speaking: dict[str, list[str]] = {}
+        self._place: tuple[int, str] | None = None
+        self._where = ""
+        self._done, self._cost = debate.turns, debate.usage.cost_usd
+        self._total = debate.total
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        self.head()
+        if self._console.is_terminal:
+            self._live = Live(
+                self._now(), console=self._console, refresh_per_second=12, transient=True
+            )
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def show(self, event: Event | Delta) -> None:
+        if isinstance(event, Delta):
+            self._speaking.setdefault(event.actor, []).append(event.text)
+            self._where = _where(event.round, event.stage)
+        elif isinstance(event, TurnCommitted):
+            self._turn(event.turn)
+        else:
+            self._status(event)
+        if self._live:
+            self._live.update(self._now())
+
+    def outcome(self, debate: Debate, folder: str) -> None:
+        """How it ended, what it cost, where it lies, what can be done next."""
+        out = self._console
+        out.print(Rule(style="dim"))
+        out.print(Text.assemble((_ending(debate), "bold"), (_bill(debate), "dim")))
+        if debate.failure:
+            seat = debate.seat(debate.failure.actor)
+            out.print(f"[red]{escape(seat.name)}: {escape(debate.failure.message)}[/red]")
+            out.print(f"  moot retry {debate.id}              restart the speaker")
+            out.print(f"  moot retry {debate.id} --model M    with another model")
+            out.print(f"  moot skip {debate.id}               go on without this turn")
+        elif debate.status == "paused":
+            out.print(f"Go on with  moot resume {debate.id}")
+        out.print(f"[dim]Files: {escape(folder)}[/dim]", soft_wrap=True)
+
+    def head(self) -> None:
+        """The motion and who is here."""
+        debate, out = self._debate, self._console
+        out.print(Rule(Text(debate.format, style="dim"), style="dim"))
+        out.print(Text(" ".join(debate.motion.split()), style="bold"))
+        for seat in debate.seats:
+            side = "host" if seat.role == "host" else seat.stance
+            out.print(
+                Text.assemble(
+                    ("  ● ", self._colours.get(seat.id, "white")),
+                    seat.name,
+                    (f"  {side}, {label(seat.model)}", "dim"),
+                )
+            )
+        out.print(Text(f"  {debate.id}", style="dim"))
+        for warning in debate.warnings:
+            out.print(Text(f"  {warning}", style="yellow"))
+
+    def _turn(self, turn: Turn) -> None:
+        self._speaking.pop(turn.actor, None)
+        self._done += 1
+        self._cost += turn.usage.cost_usd
+        out = self._console
+        if (turn.round, turn.stage) != self._place:
+            self._place = (turn.round, turn.stage)
+            self._where = _where(turn.round, turn.stage)
+            out.print()
+            out.print(Rule(Text(self._where, style="dim"), style="dim", align="left"))
+        out.print()
+        out.print(self._heading(turn.actor, turn.name, turn.model))
+        if turn.status == "failed":
+            out.print(Padding(Text(f"no answer ({turn.error_code})", style="red"), (0, 0, 0, 2)))
+        else:
+            style = "italic" if turn.kind == "cue" else ""
+            out.print(Padding(Text(turn.text, style=style), (0, 0, 0, 2)))
+
+    def _heading(self, actor: str, name: str, model: str) -> Text:
+        tag = f"  {label(model)}" if model == UNDERSTUDY else ""
+        return Text.assemble((name, f"bold {self._colours.get(actor, 'white')}"), (tag, "dim"))
+
+    def _status(self, event: StatusChanged) -> None:
+        self._total = event.total
+        if event.notice:
+            self._console.print(Text(event.notice, style="yellow"))
+        elif event.status == "ending":
+            self._console.print(Text("Ending: the closing summary follows.", style="yellow"))
+
+    def _now(self) -> RenderableType:
+        """What is being said, and the line that says how far the debate is."""
+        parts: list[RenderableType] = []
+        room = max(self._console.height // max(len(self._speaking), 1) - 5, 3)
+        for actor, pieces in self._speaking.items():
+            seat = self._debate.seat(actor)
+            said = Text(clean("".join(pieces), seat.name, []))
+            lines = said.wrap(self._console, max(self._console.width - 4, 20))
+            parts += [Text(), self._heading(actor, seat.name, "")]
+            parts += [Padding(line, (0, 0, 0, 2)) for line in lines[-room:]]
+        row = Table.grid(padding=(0, 1))
+        row.add_row(
+            ProgressBar(total=max(self._total, 1), completed=self._done, width=20),
+            Text(f"{self._done}/{self._total}"),
+            Text(self._where, style="dim"),
+            Text(f"${self._cost:.4f}" if self._cost else "", style="dim"),
+        )
+        return Group(*parts, Text(), row)
+
+
+def _where(round_: int, stage: str) -> str:
+    return stage if round_ == 0 else f"round {round_}, {stage}"
+
+
+def _ending(debate: Debate) -> str:
+    if debate.status == "paused":
+        return "Paused"
+    reason = f": {REASONS[debate.stop_reason]}" if debate.stop_reason else ""
+    return f"{debate.status.capitalize()}{', degraded' if debate.degraded else ''}{reason}"
+
+
+def _bill(debate: Debate) -> str:
+    usage = debate.usage
+    tokens = usage.input_tokens + usage.output_tokens
+    spent = f", {tokens:,} tokens, ${usage.cost_usd:.4f}" if tokens else ""
+    about = " (partly estimated)" if usage.estimated and tokens else ""
+    return f"  {debate.turns} turns, {usage.calls} calls{spent}{about}"

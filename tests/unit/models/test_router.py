@@ -1,0 +1,269 @@
+"""Names, cards, and who speaks: all of it offline."""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moot.core.debate import Debate, Usage
+from moot.core.prompts import Message
+from moot.core.schedule import Step
+from moot.errors import (
+    InputError,
+    ProviderUnavailableError,
+    ProviderUnknownModelError,
+)
+from moot.models.local import LocalServer, Server, with_path
+from moot.models.router import UNDERSTUDY, Providers, Router, normalize
+from moot.models.vendors import VENDORS, shown
+from moot.ports import Call, ModelCard, Reply, Say
+
+KEY = "sk-canary-91c2"
+
+
+class Understudy:
+    """Says who it is."""
+
+    def card(self, model: str) -> ModelCard:
+        return ModelCard(UNDERSTUDY, 1_000_000, 0.0, 0.0)
+
+    async def speak(self, call: Call, say: Say) -> Reply:
+        say("I step in.")
+        return Reply("I step in.", call.model, Usage(calls=1))
+
+
+def call(model: str) -> Call:
+    scene = SimpleNamespace(id="debate-1"), SimpleNamespace(actor="ada")
+    debate, step = cast(tuple[Debate, Step], scene)
+    return Call(model, (Message("user", "Well?"),), 100, 5.0, debate, step, ())
+
+
+def router(**providers: Any) -> Router:
+    """A router that finds no server by chance."""
+    made = Router(Providers(**providers), Understudy())
+    made._local._usual = ()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("model", "canonical"),
+    [
+        ("openai:gpt-5-mini", "openai:gpt-5-mini"),
+        ("anthropic:claude-opus-5", "claude:claude-opus-5"),
+        ("google:gemini-2.5-flash", "gemini:gemini-2.5-flash"),
+        ("  OpenAI : gpt-5 ", "openai:gpt-5"),
+        ("openai:ft:gpt-5-mini:acme::x1", "openai:ft:gpt-5-mini:acme::x1"),
+        ("local:qwen2.5:7b", "local:qwen2.5:7b"),
+        ("local:org/model", "local:org/model"),
+        ("local", "local"),
+        ("local:", "local"),
+        ("local:understudy", "local:understudy"),
+        ("claude", f"claude:{VENDORS['claude'].default}"),
+        ("google", f"gemini:{VENDORS['gemini'].default}"),
+        ("openai:", f"openai:{VENDORS['openai'].default}"),
+    ],
+)
+def test_a_name_becomes_canonical(model: str, canonical: str) -> None:
+    assert normalize(model) == (canonical, None)
+    assert normalize(canonical) == (canonical, None)
+
+
+@pytest.mark.parametrize("model", ["mistral:large", "gpt-5", ":x", "ollama:llama3"])
+def test_an_unknown_provider_becomes_local_with_a_warning(model: str) -> None:
+    canonical, warning = normalize(model)
+    assert canonical == "local"
+    assert warning is not None
+    assert warning.startswith("DEBATE_WARN_PROVIDER_NORMALIZED")
+
+
+@pytest.mark.parametrize("model", ["", "  ", "openai:a\nb", "local:\x00", "x" * 201, "a\ud800"])
+def test_a_malformed_name_is_refused(model: str) -> None:
+    with pytest.raises(InputError) as caught:
+        normalize(model)
+    assert caught.value.field == "model"
+
+
+@given(st.text(max_size=250))
+def test_any_text_is_refused_or_becomes_canonical(model: str) -> None:
+    try:
+        canonical, _ = normalize(model)
+    except InputError:
+        return
+    assert normalize(canonical) == (canonical, None)
+    assert canonical.partition(":")[0] in VENDORS
+
+
+def test_keys_do_not_show() -> None:
+    providers = Providers(openai_api_key=KEY, openai_base_url=f"http://u:{KEY}@host/v1")
+    assert KEY not in repr(providers)
+    assert shown(f"http://u:{KEY}@host:1/v1?k={KEY}") == "http://host:1/v1"
+
+
+def test_cards() -> None:
+    cards = router()
+    mini = cards.card("openai:gpt-5-mini")
+    assert (mini.model, mini.window) == ("openai:gpt-5-mini", 400_000)
+    assert mini.input_price == pytest.approx(0.25e-6)
+    assert mini.output_price == pytest.approx(2e-6)
+    assert cards.card("openai:nobody-knows") == ModelCard(
+        "openai:nobody-knows", 128_000, None, None
+    )
+    assert cards.card("local:tiny") == ModelCard("local:tiny", 8192, 0.0, 0.0)
+    assert cards.card("local").window == 8192  # nobody looked yet: rather too small
+    assert cards.card(UNDERSTUDY).window == 1_000_000
+
+
+@pytest.mark.parametrize("vendor", [vendor for vendor in VENDORS.values() if vendor.key])
+def test_the_default_models_have_a_window_and_prices(vendor: Any) -> None:
+    card = router().card(vendor.id)
+    assert card.window > 128_000
+    assert card.input_price
+    assert card.output_price
+
+
+def test_with_no_server_the_understudy_speaks_for_local_alone() -> None:
+    async def main() -> None:
+        alone = router()
+        said: list[str] = []
+        for model in ("local", UNDERSTUDY, "mistral:large", ""):
+            reply = await alone.speak(call(model), said.append)
+            assert reply.model == UNDERSTUDY
+        assert said == ["I step in."] * 4
+        assert alone.card("local").model == UNDERSTUDY
+        with pytest.raises(ProviderUnavailableError, match="MOOT_LOCAL_BASE_URL"):
+            await alone.speak(call("local:qwen"), said.append)
+        with pytest.raises(ProviderUnknownModelError):
+            await alone.speak(call("x\n"), said.append)
+        await alone.aclose()
+
+    asyncio.run(main())
+
+
+def test_a_seat_without_a_model_takes_the_default() -> None:
+    named = router(default_model="openai:gpt-5-mini")
+    assert named.card("").model == "openai:gpt-5-mini"
+
+
+def test_describe_says_what_to_set() -> None:
+    async def main() -> None:
+        known = router(openai_api_key=KEY, anthropic_api_key="  ")
+        openai, claude, gemini, local = await known.describe()
+        assert (openai.works, claude.works, gemini.works) == (True, False, False)
+        assert "ANTHROPIC_API_KEY" in claude.detail
+        assert "GEMINI_API_KEY" in gemini.detail
+        assert (local.works, local.model) == (True, UNDERSTUDY)
+        assert "MOOT_LOCAL_BASE_URL" in local.detail
+        assert KEY not in repr([openai, claude, gemini, local])
+        lost = router(local_base_url=f"http://u:{KEY}@127.0.0.1:1/v1")
+        (*_, local) = await lost.describe()
+        assert not local.works
+        assert KEY not in local.detail
+        await lost.aclose()
+
+    asyncio.run(main())
+
+
+# A server on this machine, found or not.
+
+Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def listing(body: object) -> Handler:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n") if not reader.at_eof() else b""
+        assert head.startswith(b"GET /v1/models ")
+        sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(sent) + sent)
+        await writer.drain()
+        writer.close()
+
+    return handle
+
+
+async def silence(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read()
+    writer.close()
+
+
+def look(handler: Handler) -> tuple[Server | None, float]:
+    """What a look at the usual places finds when `handler` answers there, and how long it takes."""
+
+    async def guarded(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await handler(reader, writer)
+        except (OSError, asyncio.IncompleteReadError):
+            writer.close()
+
+    async def main() -> tuple[Server | None, float]:
+        server = await asyncio.start_server(guarded, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        finder = router()
+        await finder._load()  # so that only the look is timed
+        finder._local._usual = (("test", url),)
+        try:
+            started = time.monotonic()
+            found = await asyncio.gather(*(finder._local.find() for _ in range(50)))
+            assert len({id(server) for server in found}) == 1  # one look for all
+            return found[0], time.monotonic() - started
+        finally:
+            await finder.aclose()
+            server.close()
+            await server.wait_closed()
+
+    return asyncio.run(main())
+
+
+def test_a_server_is_found_with_its_models() -> None:
+    models = [{"id": "a:7b", "max_model_len": 16_384}, {"id": "b", "meta": {"n_ctx": 4096}}]
+    server, _ = look(listing({"data": [*models, {"id": "c"}, {"id": "\x1b"}, 5, {}]}))
+    assert server is not None
+    assert server.windows == {"a:7b": 16_384, "b": 4096, "c": None}
+    assert server.first == "a:7b"
+
+
+@pytest.mark.parametrize("body", [{"data": []}, {"data": 3}, [1], b"<html>", b"\xff" * 2_000_000])
+def test_what_else_may_listen_there_is_no_server(body: object) -> None:
+    assert look(listing(body))[0] is None
+
+
+def test_a_silent_server_does_not_hold_up() -> None:
+    server, seconds = look(silence)
+    assert server is None
+    assert seconds < 1
+
+
+@pytest.mark.parametrize(
+    ("given_url", "url"),
+    [
+        ("http://host:11434", "http://host:11434/v1"),
+        ("http://host:11434/", "http://host:11434/v1"),
+        ("https://host/api/v3/", "https://host/api/v3"),
+    ],
+)
+def test_a_bare_host_means_its_v1(given_url: str, url: str) -> None:
+    assert with_path(given_url) == url
+
+
+def test_what_was_found_is_looked_for_again_later() -> None:
+    async def main() -> None:
+        looks: list[str] = []
+
+        async def fetch(url: str, _: float) -> Any:
+            looks.append(url)
+            return {"data": [{"id": "tiny"}]}
+
+        local = LocalServer("http://host", fetch)
+        await local.find()
+        await local.find()
+        assert looks == ["http://host/v1/models"]
+        local._at -= 60
+        await local.find()
+        assert len(looks) == 2
+
+    asyncio.run(main())
