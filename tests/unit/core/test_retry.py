@@ -1,0 +1,48 @@
+"""Who is tried again, and when."""
+
+import pytest
+
+from moot.core.retry import LONGEST_WAIT, MAX_RETRIES, WAITS, decide
+from moot.errors import (
+    ProviderAuthError,
+    ProviderContextError,
+    ProviderEmptyError,
+    ProviderError,
+    ProviderInvalidError,
+    ProviderRateLimitError,
+    ProviderRefusedError,
+    ProviderTimeoutError,
+    ProviderUnavailableError,
+    ProviderUnknownModelError,
+)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ProviderRateLimitError, ProviderTimeoutError, ProviderUnavailableError,
+        ProviderEmptyError, ProviderInvalidError,
+    ],
+)  # fmt: skip
+def test_three_times_with_growing_waits(kind: type[ProviderError]) -> None:
+    waits = [decide(kind("x"), attempt).wait for attempt in range(1, MAX_RETRIES + 2)]
+    assert waits == [*WAITS, None]
+    assert sorted(WAITS) == list(WAITS)
+
+
+@pytest.mark.parametrize(
+    "kind", [ProviderAuthError, ProviderUnknownModelError, ProviderRefusedError]
+)
+def test_never_when_no_retry_can_mend_it(kind: type[ProviderError]) -> None:
+    assert decide(kind("x"), 1).wait is None
+
+
+def test_retry_after_is_honoured_up_to_a_minute() -> None:
+    assert decide(ProviderRateLimitError("x", retry_after=20), 1).wait == 20
+    assert decide(ProviderRateLimitError("x", retry_after=0.1), 1).wait == WAITS[0]
+    assert decide(ProviderRateLimitError("x", retry_after=LONGEST_WAIT + 1), 1).wait is None
+
+
+def test_a_prompt_too_long_is_tried_shorter_at_once() -> None:
+    decision = decide(ProviderContextError("x"), 1)
+    assert (decision.wait, decision.shrink) == (0.0, True)

@@ -1,0 +1,30 @@
+"""The table of transitions: every pair of statuses, allowed or refused."""
+
+from itertools import product
+
+import pytest
+
+from moot.core.status import FINAL, STATUSES, Status, check
+from moot.errors import StateError
+
+ALLOWED = {
+    ("scheduled", "queued"), ("scheduled", "stopped"),
+    ("queued", "running"), ("queued", "stopped"),
+    ("running", "paused"), ("running", "ending"), ("running", "completed"),
+    ("running", "stopped"), ("running", "failed"),
+    ("paused", "running"), ("paused", "ending"), ("paused", "stopped"),
+    ("ending", "completed"), ("ending", "failed"), ("ending", "stopped"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after"), list(product(STATUSES, STATUSES)))
+def test_every_pair(before: Status, after: Status) -> None:
+    if (before, after) in ALLOWED:
+        check(before, after)
+    else:
+        with pytest.raises(StateError, match=f"{before} cannot become {after}"):
+            check(before, after)
+
+
+def test_final_is_final() -> None:
+    assert {"completed", "stopped", "failed"} == FINAL

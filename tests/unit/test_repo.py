@@ -1,0 +1,30 @@
+"""What the repository itself must keep to."""
+
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def tracked(*patterns: str) -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *patterns],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [ROOT / name for name in listed.stdout.split()]
+
+
+def test_no_lock_or_config_file_holds_a_registry_address() -> None:
+    files = tracked("*.lock", "*lock.json", "*.npmrc", "*.cfg", "*.ini", "*.toml", "*.conf")
+    assert any(path.name == "requirements.lock" for path in files)
+    for path in files:
+        found = re.search(r"https?://|--(extra-)?index-url|--find-links|file:/", path.read_text())
+        assert not found, f"{path} holds {found}"
+
+
+def test_every_dependency_is_locked_with_its_hash() -> None:
+    for path in tracked("*requirements.lock"):
+        blocks = re.split(r"\n(?=[a-z0-9])", path.read_text())
+        for block in blocks:
+            assert "--hash=sha256:" in block, f"{path}: {block.splitlines()[0]} has no hash"
