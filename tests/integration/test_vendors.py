@@ -16,14 +16,16 @@ from typing import Any, cast
 import pytest
 
 # pytest finds it from the root of the repo, pyright looks from tests/
-from tests.integration import wire  # pyright: ignore[reportMissingImports]
-from tests.integration.wire import Wire  # pyright: ignore[reportMissingImports]
+from tests.integration import wire
+from tests.integration.wire import Wire
 
 from moot.core.debate import Debate
 from moot.core.prompts import Message
 from moot.core.schedule import Step
 from moot.errors import ProviderAuthError, ProviderError
 from moot.models.router import Providers, Router
+from moot.models.speak import _left_behind
+from moot.models.wire import _Bounded
 from moot.ports import Call, ModelCard, Reply, Say
 
 KEY = "sk-canary-7f3a"
@@ -127,6 +129,7 @@ FAULTS = {
     "slow": "TIMEOUT",  # the last token is late
     "cut": "UNAVAILABLE",  # the stream cut half-way: the connection is gone,
     "short": "UNAVAILABLE",  # or the stream ends as if it were whole
+    "fails": "UNAVAILABLE",  # an error inside the stream
     "empty": "EMPTY",
     "blank": "EMPTY",
     "silence": "EMPTY",  # the tokens ran out before a word was said
@@ -231,6 +234,15 @@ def test_what_a_failed_call_used_is_known() -> None:
         assert metered == (wire.INPUT_TOKENS, wire.OUTPUT_TOKENS)
 
     run(used)
+
+
+def test_claims_that_no_database_holds() -> None:
+    async def claims(router: Router, _: Wire) -> None:
+        for vendor in VENDORS:
+            reply = await router.speak(call(f"{vendor}:wire-claims"), _nothing)
+            assert 0 < reply.usage.output_tokens < 2**31
+
+    run(claims)
 
 
 MODELS = {
@@ -393,6 +405,30 @@ def test_a_cancelled_call_hangs_up_at_once(vendor: str, fault: str) -> None:
         assert await gone(server) - started < 0.3
 
     run(cancelled)
+
+
+def test_a_connection_that_does_not_close_delays_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    close = _Bounded.aclose
+
+    async def slowly(self: _Bounded) -> None:
+        await asyncio.sleep(1)
+        await close(self)
+
+    async def stuck(router: Router, server: Wire) -> None:
+        monkeypatch.setattr(_Bounded, "aclose", slowly)
+        for vendor in VENDORS:
+            started = time.monotonic()
+            error = await fails(router, f"{vendor}:wire-slow", 0.3)
+            assert error.code == "DEBATE_ERR_PROVIDER_TIMEOUT"
+            assert time.monotonic() - started < 0.3 + 0.4
+        for _ in range(400):
+            if not _left_behind:
+                break
+            await asyncio.sleep(0.01)
+        assert not _left_behind  # in the end they all went
+        monkeypatch.undo()
+
+    run(stuck)
 
 
 @pytest.mark.parametrize("fault", ["huge", "lines", "heavy", "endless"])

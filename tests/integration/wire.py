@@ -105,6 +105,9 @@ class OpenAI:
         else:
             yield self.event("response.completed", response=self.response("completed", usage=usage))
 
+    def failure(self) -> bytes:
+        return self.event("error", code="server_error", message=CANARY_ECHO, param=None)
+
     @staticmethod
     def error(status: int) -> Json:
         code = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
@@ -160,6 +163,9 @@ class Claude:
         yield self.event("message_delta", delta=delta, usage={"output_tokens": OUTPUT_TOKENS})
         yield self.event("message_stop")
 
+    def failure(self) -> bytes:
+        return self.event("error", error=self.error(529)["error"])
+
     @staticmethod
     def error(status: int) -> Json:
         kinds = {
@@ -213,6 +219,9 @@ class Gemini:
 
     def after(self, reason: str) -> Iterator[bytes]:
         yield self.chunk(None, {"stop": "STOP", "length": "MAX_TOKENS"}[reason])
+
+    def failure(self) -> bytes:
+        return _sse(self.error(503))
 
     @staticmethod
     def error(status: int) -> Json:
@@ -282,6 +291,9 @@ class Local:
             }
         )
         yield _sse("[DONE]")
+
+    def failure(self) -> bytes:
+        return _sse(self.error(500))
 
     @staticmethod
     def error(status: int) -> Json:
@@ -469,6 +481,20 @@ class Wire:
     async def _short(self, dialect: Dialect, _: Request, writer: asyncio.StreamWriter) -> None:
         """Half of the pieces, and a proper end of the stream."""
         await _stream(writer, [*dialect.before(), *map(dialect.piece, PIECES[:2])])
+
+    async def _fails(self, dialect: Dialect, _: Request, writer: asyncio.StreamWriter) -> None:
+        """Half of the pieces, and an error in the stream."""
+        pieces = map(dialect.piece, PIECES[:2])
+        await _stream(writer, [*dialect.before(), *pieces, dialect.failure()])
+
+    async def _claims(self, dialect: Dialect, _: Request, writer: asyncio.StreamWriter) -> None:
+        """An answer with counts that no counter shows."""
+        events = _events(dialect, PIECES, "stop")
+        counts = f'tokens": {OUTPUT_TOKENS}'.encode(), f'TokenCount": {OUTPUT_TOKENS}'.encode()
+        for count in counts:
+            huge = count.replace(str(OUTPUT_TOKENS).encode(), b"9" * 30)
+            events = [event.replace(count, huge) for event in events]
+        await _stream(writer, events)
 
     async def _tail(self, dialect: Dialect, _: Request, writer: asyncio.StreamWriter) -> None:
         """The whole answer, and then the connection stays open for ever."""

@@ -64,11 +64,7 @@ class Sentences:
         )
 
     def timeout(self, seconds: float) -> ProviderError:
-        return self.make(
-            ProviderTimeoutError,
-            f"{self._vendor.opening} did not finish the answer within {seconds:g} seconds. "
-            "Restart the speaker, or allow longer turns.",
-        )
+        return self.make(ProviderTimeoutError, self._vendor.late(seconds))
 
     def cut(self) -> ProviderError:
         return self.make(

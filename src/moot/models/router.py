@@ -104,10 +104,7 @@ class Router:
             async with asyncio.timeout_at(deadline):
                 line = await self._line(vendor, name)
         except TimeoutError:
-            raise ProviderTimeoutError(
-                f"{vendor.opening} did not finish the answer within {call.seconds:g} seconds. "
-                "Restart the speaker, or allow longer turns."
-            ) from None
+            raise ProviderTimeoutError(vendor.late(call.seconds)) from None
         if line is None:
             return await self._understudy.speak(replace(call, model=UNDERSTUDY), say)
         from moot.models.speak import speak  # loaded by now, see _load

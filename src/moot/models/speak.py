@@ -96,11 +96,11 @@ async def _read(line: Line, call: Call, say: Say, heard: _Heard) -> None:
             piece = _visible(event)
             if not piece:
                 continue
-            heard.pieces.append(piece)
             heard.length += len(piece)
             if heard.length > limit:
                 heard.over = True
                 return
+            heard.pieces.append(piece)
             if call.schema is None:  # pieces of JSON are not for people
                 say(piece)
 
@@ -154,7 +154,7 @@ def _outcome(reader: asyncio.Task[None], heard: _Heard) -> BaseException | None:
 
 def _reply(line: Line, call: Call, heard: _Heard, error: BaseException | None) -> Reply:
     """The answer, or the error that says why there is none."""
-    response = heard.stream.get() if heard.stream else None
+    response = _response(heard.stream)
     failed = error is not None or heard.ended is None
     usage = _usage(line, call, heard, response, failed=failed)
     sentences = Sentences(line.vendor, line.name, usage)
@@ -163,8 +163,10 @@ def _reply(line: Line, call: Call, heard: _Heard, error: BaseException | None) -
     if error is not None:
         _log.debug("%s: %s", line.card.model, type(error).__name__)
         raise explain(error, sentences, call.seconds)
-    if heard.over:
+    if heard.over and call.schema is None:
         return Reply(heard.text, line.card.model, usage, cut=True)
+    if heard.over:
+        raise sentences.not_json()
     if response is None or (failed and not response.provider_response_id and not heard.pieces):
         raise sentences.unreadable()  # it came to an end, and nothing in it was known
     if failed or response.finish_reason == "error":
@@ -172,6 +174,14 @@ def _reply(line: Line, call: Call, heard: _Heard, error: BaseException | None) -
     if response.finish_reason == "content_filter":
         raise sentences.refused()
     return _answer(line, call, heard, response, usage, sentences)
+
+
+def _response(stream: StreamedResponse | None) -> ModelResponse | None:
+    """What the library made of the stream, if it could make anything of it."""
+    try:
+        return stream.get() if stream else None
+    except Exception:  # whatever was on the wire, it must not escape as a bug of ours
+        return None
 
 
 def _answer(
@@ -237,7 +247,7 @@ def _cost(line: Line, response: ModelResponse) -> float | None:
         return 0.0
     try:
         return float(response.cost().total_price)
-    except (LookupError, ValueError, AssertionError, ArithmeticError):
+    except (LookupError, ValueError, TypeError, AssertionError, ArithmeticError):
         return None
 
 
@@ -245,6 +255,6 @@ def _price(card: ModelCard, asked: int, told: int) -> float:
     return asked * (card.input_price or 0.0) + told * (card.output_price or 0.0)
 
 
-def _count(tokens: int) -> int:
+def _count(tokens: object) -> int:
     """A count that a database can hold, whatever the wire claimed."""
-    return min(max(tokens, 0), _MAX_COUNT)
+    return min(max(tokens, 0), _MAX_COUNT) if isinstance(tokens, int) else 0

@@ -23,6 +23,13 @@ class Vendor:
         """The name as it stands at the start of a sentence."""
         return self.name[0].upper() + self.name[1:]
 
+    def late(self, seconds: float) -> str:
+        """What to tell a person when the time is up."""
+        return (
+            f"{self.opening} did not finish the answer within {seconds:g} seconds. "
+            "Restart the speaker, or allow longer turns."
+        )
+
 
 VENDORS: dict[VendorId, Vendor] = {
     "openai": Vendor(

@@ -45,11 +45,10 @@ async def hanging_up() -> AsyncGenerator[None]:
     until the garbage collector comes by if its stream is left, or cancelled, between two reads.
     """
     opened: list[httpx2.Response] = []
-    token = _opened.set(opened)
+    _opened.set(opened)  # for this task alone, and as long as it lives
     try:
         yield
     finally:
-        _opened.reset(token)
         for response in opened:
             await response.aclose()
 
