@@ -1,9 +1,11 @@
 """The files of a debate: written whole or not at all, and listed with their hashes."""
 
+import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -27,15 +29,15 @@ class Folder:
     def file(self, debate: Debate, turns: Sequence[Turn]) -> None:
         """Write all files of a debate; the manifest last, so that it never promises too much."""
         root = self._path(debate.id)
-        contents = _contents(debate, turns)
-        hashes = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
-        manifest = {"debate": debate.id, "lastSeq": debate.last_seq, "files": hashes}
-        contents["manifest.json"] = _json(manifest)
         try:
             (root / "rounds").mkdir(parents=True, exist_ok=True)
-            for name, data in contents.items():
-                write_whole(root / name, data)
-            _sweep(root)
+            with _alone(root):
+                if _last_seq(root) > debate.last_seq:
+                    return  # somebody filed what came later
+                for left in root.rglob(f".*{_TEMPORARY}"):
+                    left.unlink()  # of a process that died half-way through a file
+                for name, data in _contents(debate, turns).items():
+                    write_whole(root / name, data)
         except OSError as error:
             raise StorageError(
                 f"The files of {debate.id} cannot be written to {root}: {error.strerror}. "
@@ -46,9 +48,26 @@ class Folder:
         return self._home / "records" / "debates" / debate_id
 
 
+@contextmanager
+def _alone(folder: Path) -> Generator[None]:
+    """One writer at a time, among the threads and the processes of this machine."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _last_seq(root: Path) -> int:
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return int(json.loads((root / "manifest.json").read_bytes())["lastSeq"])
+    return 0
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """The old file or the new one, never a torn one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}{_TEMPORARY}")
+    temporary = path.with_name(f".{path.name}{_TEMPORARY}")
     try:
         with temporary.open("wb") as out:
             out.write(data)
@@ -63,14 +82,6 @@ def write_whole(path: Path, data: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
-
-
-def _sweep(root: Path) -> None:
-    """Remove what a process that died half-way through a file left behind."""
-    for left in root.rglob(f".*{_TEMPORARY}"):
-        pid = left.name.removesuffix(_TEMPORARY).rpartition(".")[2]
-        if pid.isdigit() and not Path(f"/proc/{pid}").exists():
-            left.unlink(missing_ok=True)
 
 
 def _contents(debate: Debate, turns: Sequence[Turn]) -> dict[str, bytes]:
@@ -89,7 +100,9 @@ def _contents(debate: Debate, turns: Sequence[Turn]) -> dict[str, bytes]:
     whole = {"debate": codec.debate(debate), "turns": [codec.turn(turn) for turn in turns]}
     contents["transcript.json"] = _json(whole)
     contents["transcript.md"] = transcript.markdown(debate, turns).encode()
-    return contents
+    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
+    manifest = {"debate": debate.id, "lastSeq": debate.last_seq, "files": hashes}
+    return {**contents, "manifest.json": _json(manifest)}
 
 
 def _json(value: Any) -> bytes:

@@ -1,0 +1,405 @@
+"""The engine on a real home: recovery, damaged rows, waves, deadlines, several processes."""
+
+import asyncio
+import sqlite3
+from collections.abc import Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from moot.bootstrap import open_service
+from moot.core import retry
+from moot.core.debate import Usage
+from moot.core.events import Delta, StatusChanged, TurnCommitted
+from moot.engine import advance
+from moot.errors import (
+    ProviderContextError,
+    ProviderError,
+    ProviderRateLimitError,
+    ProviderUnavailableError,
+)
+from moot.ports import Call, Reply, Say
+from moot.settings import Settings
+from moot.testing.speaker import ScriptedSpeaker, plain
+
+T = TypeVar("T")
+CHORUS = """
+name = "chorus"
+title = "Chorus"
+description = "All at once, then all at once again."
+rules = "Speak."
+on_failure = "degrade"
+[roster]
+min = 2
+max = 5
+[[stages]]
+name = "first"
+together = true
+ask = "Say what you think."
+[[stages]]
+name = "second"
+together = true
+rounds = 2
+ask = "Answer the others."
+"""
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path / "home", lease_seconds=2.0, sweep_seconds=0.1)
+
+
+@pytest.fixture(autouse=True)
+def quick_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "WAITS", (0.01, 0.02, 0.03))
+
+
+def go(work: Coroutine[Any, Any, T]) -> T:
+    async def bounded() -> T:
+        async with asyncio.timeout(30):
+            return await work
+
+    return asyncio.run(bounded())
+
+
+def damage(settings: Settings, sql: str) -> None:
+    with sqlite3.connect(settings.database) as conn:
+        conn.execute(sql)
+
+
+DAMAGES = {
+    "behind": "next_round = 1, next_actor = 'ada'",
+    "ahead": "next_round = 3, next_actor = 'ben'",
+    "nowhere": "next_round = 77, next_stage = 'attic', next_actor = 'nobody'",
+    "at the end": "next_round = NULL, next_stage = NULL, next_actor = NULL",
+    "miscounted": "turns = 17",
+    "a mask of no wave": "wave_done = 6",
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_a_damaged_cursor_is_rebuilt_and_said_so(settings: Settings, kind: str) -> None:
+    async def work() -> None:
+        speaker = ScriptedSpeaker()
+        async with open_service(settings, speaker=speaker, recover=False) as service:
+            made = await service.create("m", format="duel", start=False)
+            await service.start(made.id)
+            async for event in service.follow(made.id):
+                if isinstance(event, TurnCommitted) and event.turn.round == 2:
+                    await service.pause(made.id, at_once=True)
+                    break
+            await service.wait(made.id)
+            kept = len(await service.turns(made.id))
+            assert 0 < kept < 6
+            damage(settings, f"UPDATE debate_runs SET {DAMAGES[kind]}")
+            await service.resume(made.id)
+            done = await service.wait(made.id)
+            turns = await service.turns(made.id)
+            events = [event async for event in service.follow(made.id)]
+        assert done.status == "completed"
+        assert [turn.text for turn in turns] == [
+            f"{who} in round {number}, duel." for number in (1, 2, 3) for who in ("ada", "ben")
+        ]
+        said = [e.notice for e in events if isinstance(e, StatusChanged) and e.notice]
+        assert any("rebuilt" in notice for notice in said)
+        assert [e.seq for e in events if not isinstance(e, Delta)] == list(
+            range(1, done.last_seq + 1)
+        )
+
+    go(work())
+
+
+def test_what_a_dead_process_left_goes_on_when_moot_starts_again(settings: Settings) -> None:
+    async def work() -> None:
+        async with open_service(settings, speaker=ScriptedSpeaker(), recover=False) as service:
+            made = await service.create("m", format="duel", start=False)
+        damage(
+            settings,
+            "UPDATE debate_runs SET status = 'running', fence = 4, lease_until = 1e12, "
+            "open_calls = 1, lease_owner = '" + dead_owner() + "'",
+        )
+        async with open_service(settings, speaker=ScriptedSpeaker()) as service:
+            while (await service.get(made.id)).status != "completed":
+                await asyncio.sleep(0.02)
+            assert len(await service.turns(made.id)) == 6
+
+    go(work())
+
+
+def dead_owner() -> str:
+    from moot.engine.lease import owner_name
+
+    host, space, pid, began, token = owner_name().split("/")
+    return "/".join((host, space, pid, str(int(began) - 1), token))
+
+
+def test_a_wave_is_spoken_at_once_and_unseen_by_each_other(settings: Settings) -> None:
+    (settings.home / "formats").mkdir(parents=True)
+    (settings.home / "formats" / "chorus.toml").write_text(CHORUS)
+
+    async def work() -> None:
+        peak = 0
+
+        def script(call: Call) -> str | ProviderError:
+            nonlocal peak
+            peak = max(peak, speaker.in_flight)
+            assert all(turn.round < call.step.round for turn in call.heard)
+            return ProviderUnavailableError("down") if call.step.actor == "p1" else plain(call)
+
+        speaker = ScriptedSpeaker(script, seconds=0.05)
+        async with open_service(settings, speaker=speaker) as service:
+            seats = [{"name": f"P{n}"} for n in range(4)]
+            made = await service.create("m", format="chorus", participants=seats)
+            done = await service.wait(made.id)
+            turns = await service.turns(made.id)
+            attempts = await service.attempts(made.id)
+        assert peak == 4
+        assert (done.status, done.degraded, done.turns) == ("completed", True, 12)
+        assert sorted((t.round, t.actor) for t in turns) == [
+            (number, f"p{n}") for number in (1, 2, 3) for n in range(4)
+        ]
+        failed = [turn for turn in turns if turn.status == "failed"]
+        assert [turn.actor for turn in failed] == ["p1"] * 3
+        assert {turn.error_code for turn in failed} == {"DEBATE_ERR_PROVIDER_UNAVAILABLE"}
+        assert all(turn.usage.calls == 4 for turn in failed)
+        assert len(speaker.calls) == len(attempts) == 9 + 3 * 4
+
+    go(work())
+
+
+def test_a_wave_half_committed_is_not_spoken_again(settings: Settings) -> None:
+    (settings.home / "formats").mkdir(parents=True)
+    (settings.home / "formats" / "chorus.toml").write_text(CHORUS)
+
+    class Uneven(ScriptedSpeaker):
+        async def speak(self, call: Call, say: Say) -> Reply:
+            if call.step.actor != "p0" and call.step.round == 1 and first:
+                await asyncio.sleep(30)
+            return await super().speak(call, say)
+
+    first = True
+    speaker = Uneven()
+
+    async def work() -> None:
+        nonlocal first
+        async with open_service(settings, speaker=speaker) as service:
+            seats = [{"name": f"P{n}"} for n in range(3)]
+            made = await service.create("m", format="chorus", participants=seats)
+            async for event in service.follow(made.id):
+                if isinstance(event, TurnCommitted):
+                    await service.pause(made.id, at_once=True)
+                    break
+            await service.wait(made.id)
+            assert len(await service.turns(made.id)) == 1
+            first = False
+            await service.resume(made.id)
+            done = await service.wait(made.id)
+        assert (done.status, done.turns) == ("completed", 9)
+        spoken = [call.step.actor for call in speaker.calls if call.step.round == 1]
+        assert sorted(spoken) == ["p0", "p1", "p2"]
+
+    go(work())
+
+
+def test_a_prompt_that_is_too_long_is_cut_until_it_fits(settings: Settings) -> None:
+    def script(call: Call) -> str | ProviderError:
+        size = sum(len(message.text) for message in call.messages)
+        return ProviderContextError("too long") if size > 9000 else "word " * 400
+
+    async def work() -> None:
+        speaker = ScriptedSpeaker(script)
+        async with open_service(settings, speaker=speaker) as service:
+            made = await service.create("m", format="duel", limits={"max_turns": 12})
+            done = await service.wait(made.id)
+        assert done.status == "completed"
+        assert any("left out" in m.text for call in speaker.calls for m in call.messages)
+
+    go(work())
+
+
+def test_a_speaker_that_keeps_no_deadline_is_cut_off(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(advance, "GRACE_SECONDS", -4.9)  # of the 5 s that a turn may take
+
+    async def work() -> None:
+        async with open_service(settings, speaker=ScriptedSpeaker(seconds=60)) as service:
+            limits = {"max_turn_seconds": 5}
+            made = await service.create("m", format="duel", limits=limits)
+            done = await service.wait(made.id)
+        assert done.status == "paused"
+        assert done.failure is not None
+        assert (done.failure.code, done.failure.attempts) == ("DEBATE_ERR_PROVIDER_TIMEOUT", 4)
+
+    go(work())
+
+
+def test_a_speaker_with_a_mistake_of_its_own_pauses_the_debate(settings: Settings) -> None:
+    def script(call: Call) -> str:
+        raise ZeroDivisionError("secret-key-123")
+
+    async def work() -> None:
+        async with open_service(settings, speaker=ScriptedSpeaker(script)) as service:
+            made = await service.create("m", format="duel")
+            done = await service.wait(made.id)
+        assert done.failure is not None
+        assert done.failure.code == "DEBATE_ERR_PROVIDER_INVALID"
+        assert "secret-key-123" not in done.failure.message
+
+    go(work())
+
+
+def test_a_stop_is_heard_while_a_retry_is_waited_for(settings: Settings) -> None:
+    error = ProviderRateLimitError("slow down", retry_after=50)
+
+    async def work() -> None:
+        speaker = ScriptedSpeaker(lambda call: error)
+        async with open_service(settings, speaker=speaker) as service:
+            made = await service.create("m", format="duel")
+            while not speaker.calls:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.1)
+            await service.stop(made.id)
+            async with asyncio.timeout(2):
+                done = await service.wait(made.id)
+        assert (done.status, done.stop_reason) == ("stopped", "stopped_by_user")
+        assert len(speaker.calls) == 1
+
+    go(work())
+
+
+def test_two_engines_on_one_home_say_each_turn_once(settings: Settings) -> None:
+    async def work() -> None:
+        speakers = [ScriptedSpeaker(seconds=0.005), ScriptedSpeaker(seconds=0.005)]
+        async with (
+            open_service(settings, speaker=speakers[0]) as one,
+            open_service(settings, speaker=speakers[1]) as two,
+        ):
+            made = [await one.create("m", format="duel") for _ in range(20)]
+            for debate in made:
+                two._dispatcher.dispatch(debate.id)
+            done = await asyncio.gather(*(two.wait(debate.id) for debate in made))
+        assert {debate.status for debate in done} == {"completed"}
+        assert sum(len(speaker.calls) for speaker in speakers) == 20 * 6
+
+    go(work())
+
+
+def test_end_said_elsewhere_calls_off_the_call_here_within_a_second(settings: Settings) -> None:
+    async def work() -> float:
+        slow = ScriptedSpeaker(lambda c: "bye" if c.step.kind == "summary" else "x", seconds=0.0)
+
+        class Stuck(ScriptedSpeaker):
+            async def speak(self, call: Call, say: Say) -> Reply:
+                if call.step.kind != "summary":
+                    say("half a sen")
+                    self.in_flight += 1
+                    try:
+                        await asyncio.sleep(30)
+                    except asyncio.CancelledError:
+                        self.cancelled += 1
+                        raise
+                return await super().speak(call, say)
+
+        stuck = Stuck()
+        async with (
+            open_service(settings, speaker=stuck) as here,
+            open_service(settings, speaker=slow, recover=False) as elsewhere,
+        ):
+            made = await here.create("m", format="duel")
+            while not stuck.in_flight:
+                await asyncio.sleep(0.01)
+            loop = asyncio.get_running_loop()
+            began = loop.time()
+            await elsewhere.end(made.id)
+            while not stuck.cancelled:
+                await asyncio.sleep(0.005)
+            took = loop.time() - began
+            done = await elsewhere.wait(made.id)
+            turns = await elsewhere.turns(made.id)
+            attempts = await elsewhere.attempts(made.id)
+        assert (done.status, done.stop_reason) == ("completed", "ended_by_user")
+        assert [turn.kind for turn in turns] == ["summary"]
+        assert sorted(row["outcome"] for row in attempts) == ["cancelled", "ok"]
+        return took
+
+    assert go(work()) < 1.0
+
+
+def test_follow_misses_nothing_whoever_advances_it(settings: Settings) -> None:
+    async def work() -> None:
+        async with (
+            open_service(settings, speaker=ScriptedSpeaker(seconds=0.003)) as one,
+            open_service(settings, speaker=ScriptedSpeaker(), recover=False) as two,
+        ):
+            made = await one.create("m", format="duel", limits={"max_turns": 40})
+            here = [event async for event in one.follow(made.id)]
+            there = [event async for event in two.follow(made.id, after=7)]
+            last = (await one.get(made.id)).last_seq
+        durable = [event.seq for event in here if not isinstance(event, Delta)]
+        assert durable == list(range(1, last + 1))
+        assert any(isinstance(event, Delta) for event in here)
+        assert [e.seq for e in there if not isinstance(e, Delta)] == list(range(8, last + 1))
+
+    go(work())
+
+
+def test_closing_lets_go_and_the_next_start_goes_on(settings: Settings) -> None:
+    async def work() -> None:
+        slow = ScriptedSpeaker(seconds=20)
+        async with open_service(settings, speaker=slow) as service:
+            made = await service.create("m", format="duel")
+            while not slow.in_flight:
+                await asyncio.sleep(0.01)
+            began = asyncio.get_running_loop().time()
+        assert asyncio.get_running_loop().time() - began < 1
+        quick = ScriptedSpeaker()
+        async with open_service(settings, speaker=quick) as service:
+            left = await service.get(made.id)
+            assert (left.status, left.lease_owner) in (("running", None), ("completed", None))
+            done = await service.wait(made.id)
+            attempts = await service.attempts(made.id)
+        assert done.status == "completed"
+        assert [row["outcome"] for row in attempts] == ["cancelled"] + ["ok"] * 6
+
+    go(work())
+
+
+def test_what_cancelled_calls_used_is_estimated_and_counted(settings: Settings) -> None:
+    async def work() -> Usage:
+        class Talker(ScriptedSpeaker):
+            async def speak(self, call: Call, say: Say) -> Reply:
+                say("word " * 50)
+                self.in_flight += 1
+                await asyncio.sleep(30)
+                raise AssertionError
+
+        talker = Talker()
+        async with open_service(settings, speaker=talker) as service:
+            made = await service.create("m", format="duel")
+            while not talker.in_flight:
+                await asyncio.sleep(0.01)
+            await service.pause(made.id, at_once=True)
+            done = await service.wait(made.id)
+            while not done.usage.output_tokens:
+                done = await service.get(made.id)
+        return done.usage
+
+    usage = go(work())
+    assert usage.estimated
+    assert usage.output_tokens > 20
+    assert usage.cost_usd > 0
+
+
+def test_no_task_is_left_behind(settings: Settings) -> None:
+    async def work() -> int:
+        async with open_service(settings, speaker=ScriptedSpeaker()) as service:
+            made = await service.create("m", format="duel")
+            await service.wait(made.id)
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+        return len(asyncio.all_tasks())
+
+    assert go(work()) == 1
