@@ -4,7 +4,7 @@ export UV_COMPILE_BYTECODE = 1
 BIN = .venv/bin
 UV = $(BIN)/uv
 
-.PHONY: setup run test check bench stress lock clean
+.PHONY: setup run test check bench stress docs lock clean
 
 setup: .venv/.ready
 
@@ -36,6 +36,9 @@ bench: setup
 
 stress: setup
 	MOOT_STRESS=1 $(BIN)/pytest tests/crash -s
+
+docs: setup
+	$(BIN)/python docs/make.py
 
 lock:
 	$(UV) pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --group dev --all-extras pyproject.toml -o requirements.lock

@@ -1,0 +1,37 @@
+"""The docs cannot drift: what is made from the program is compared with the program."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+from moot.core.format import parse
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_command_reference_is_up_to_date() -> None:
+    spec = importlib.util.spec_from_file_location("docs_make", ROOT / "docs" / "make.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (ROOT / "docs" / "commands.md").read_text() == module.commands(), "run `make docs`"
+
+
+def test_the_example_format_of_the_docs_is_a_format() -> None:
+    text = (ROOT / "docs" / "formats.md").read_text()
+    example = re.search(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert example
+    assert parse(example[1], "panel.toml").name == "panel"
+
+
+def test_every_link_of_the_readme_leads_somewhere() -> None:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_command_of_the_readme_exists() -> None:
+    commands = (ROOT / "docs" / "commands.md").read_text()
+    for name in re.findall(r"moot (run|list|show|\w+) ID", (ROOT / "README.md").read_text()):
+        assert f"## moot {name}\n" in commands
