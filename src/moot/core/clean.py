@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ,.;!?'\"()$%&/+=-]*")
 _TERMINAL = re.compile(r"\x1b\[[0-?]{0,32}[ -/]{0,8}[@-~]")
 _LINE_ENDS = re.compile(r"\r\n|[\r\v\f\x85\u2028\u2029]")
 _HIDDEN = re.compile(
@@ -45,6 +46,9 @@ def clean(text: str, speaker: str, others: Sequence[str], cut: bool = False) -> 
     `cut` says that the token limit stopped the model: the text then ends with its last full
     sentence, or with an ellipsis where that would cost more than half of it.
     """
+    text = text.strip()
+    if not cut and _PLAIN.fullmatch(text):
+        return text  # nothing in it could be a label, a tag, a wrapping or a hidden character
     text = _own_words(_without_thoughts(_visible(text)), speaker, others)
     while cut and (ended := _ended(text)) != text:
         text = _own_words(ended, speaker, others)

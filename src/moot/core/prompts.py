@@ -38,18 +38,22 @@ class Heard:
         self.turns: list[Turn] = []
         self._quotes: list[str] = []
         self._sizes: list[int] = []
+        self._all_ok = True
         for turn in turns:
             self.add(turn)
 
     def add(self, turn: Turn) -> None:
         self.turns.append(turn)
+        self._all_ok = self._all_ok and turn.status == "ok"
         self._quotes.append(_quoted(turn))
         self._sizes.append(estimate(turn.text) + 16)
 
-    def visible(self, step: Step) -> list[int]:
+    def visible(self, step: Step) -> Sequence[int]:
         """Which turns the step may see. Who speaks together does not hear the others' round."""
         if step.sees == "none":
             return []
+        if step.sees == "all" and self._all_ok and not step.together:
+            return range(len(self.turns))
         return [
             place
             for place, turn in enumerate(self.turns)

@@ -1,11 +1,17 @@
 """Points in time: floats inside, ISO 8601 in UTC wherever people and programs read them."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
-def iso(seconds: float) -> str:
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+def iso(moment: float) -> str:
+    whole = int(moment)
+    return f"{_second(whole)}.{int((moment - whole) * 1000):03d}Z"
+
+
+@lru_cache(maxsize=8)
+def _second(moment: int) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def seconds(text: str) -> float:

@@ -17,7 +17,7 @@ from moot.core.schedule import Finish, Slot, Step, Wave
 from moot.core.status import RUNNABLE
 from moot.core.times import iso
 from moot.engine import failpoints
-from moot.engine.lease import Hand, Keeper, is_dead
+from moot.engine.lease import OVERDUE, Hand, Keeper, is_dead
 from moot.errors import (
     ProviderEmptyError,
     ProviderError,
@@ -217,16 +217,16 @@ class Advancer:
         self, run: _Run, attempt: Attempt, call: Call, say: Say, said: list[str]
     ) -> Reply:
         """The call itself: bounded in time, and called off when the debate is lost."""
-        task = asyncio.ensure_future(self._speaker.speak(call, say))
-        run.hand.add(task)
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(self._speaker.speak(call, say))
+        run.hand.add(task, loop.time() + call.seconds + GRACE_SECONDS)
         try:
-            async with asyncio.timeout(call.seconds + GRACE_SECONDS):
-                return await task
-        except TimeoutError:
-            raise ProviderTimeoutError(
-                f"{call.model} took longer than {call.seconds:g} s."
-            ) from None
-        except asyncio.CancelledError:
+            return await task
+        except asyncio.CancelledError as error:
+            if error.args == (OVERDUE,):
+                raise ProviderTimeoutError(
+                    f"{call.model} took longer than {call.seconds:g} s."
+                ) from None
             await asyncio.shield(self._called_off(run, attempt, call, said))
             if run.hand.lost:
                 raise FencedError(f"{run.debate.id} was called off") from None

@@ -13,6 +13,7 @@ from moot.ports import Clock, Reply, Store
 
 log = logging.getLogger(__name__)
 
+OVERDUE = "overdue"
 WATCH_SECONDS = 0.4
 """How often a worker looks whether its debates are still its own: an `end` said in another
 process must reach the call in flight within a second."""
@@ -60,13 +61,16 @@ class Hand:
         self.fence = fence
         self.nudged = asyncio.Event()  # something changed: do not sleep on
         self.lost = False
-        self._calls: set[asyncio.Future[Reply]] = set()
+        self._calls: dict[asyncio.Future[Reply], float] = {}  # until when each may take
 
-    def add(self, call: asyncio.Future[Reply]) -> None:
-        self._calls.add(call)
-        call.add_done_callback(self._calls.discard)
+    def add(self, call: asyncio.Future[Reply], until: float) -> None:
+        self._calls[call] = until
+        call.add_done_callback(self._done)
         if self.lost:
             call.cancel()
+
+    def _done(self, call: asyncio.Future[Reply]) -> None:
+        self._calls.pop(call, None)
 
     def call_off(self) -> None:
         """It is somebody else's now: cancel what is in flight."""
@@ -74,6 +78,12 @@ class Hand:
         self.nudged.set()
         for call in list(self._calls):
             call.cancel()
+
+    def cut_off(self, now: float) -> None:
+        """Cancel what has long been due: one look at all calls, not a timer for each."""
+        for call, until in list(self._calls.items()):
+            if until <= now:
+                call.cancel(OVERDUE)
 
 
 class Keeper:
@@ -116,6 +126,9 @@ class Keeper:
         renewed = self._clock.now()
         while self._hands:
             await asyncio.sleep(min(WATCH_SECONDS, self.lease_seconds / 4))
+            now = asyncio.get_running_loop().time()
+            for hand in list(self._hands.values()):
+                hand.cut_off(now)
             try:
                 if self._clock.now() - renewed >= self.lease_seconds / 3:
                     renewed = self._clock.now()

@@ -219,11 +219,8 @@ class Service:
 
     async def _advance(self, debate_id: str) -> None:
         debate = await self._advancer.advance(debate_id)
-        if debate is None:
-            return
-        now = await self._store.load(debate_id)
-        if now.status in FINAL or now.status == "paused":
-            await finish.file(self._store, self._records, now)
+        if debate and (debate.status in FINAL or debate.status == "paused"):
+            await finish.file(self._store, self._records, debate)
 
     async def _wish(self, debate_id: str, move: Wish) -> Debate:
         def decide(row: Debate, at: str) -> Change:

@@ -51,13 +51,16 @@ class Database:
         self._writer.start()
 
     async def write(self, fn: Callable[[Connection], T]) -> T:
-        """Run `fn` in a transaction; it is on disk when this returns."""
+        """Run `fn` in a transaction; it is on disk when this returns.
+
+        Whoever is cancelled while waiting has still asked: the write goes on.
+        """
         loop = asyncio.get_running_loop()
         job = _Job(fn, loop, loop.create_future())
         if not self._waiting:
             loop.call_soon(self._hand_over)
         self._waiting.append(job)
-        return await asyncio.shield(job.future)
+        return await job.future
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
         """Run `fn` on what is committed, beside the writer."""
@@ -151,8 +154,8 @@ def _deliver(group: list[_Job]) -> None:
 
 def _resolve(jobs: list[_Job]) -> None:
     for job in jobs:
-        if job.future.cancelled():
-            continue
+        if job.future.done():
+            continue  # nobody waits any more
         if job.error is not None:
             job.future.set_exception(job.error)
         else:

@@ -25,6 +25,9 @@ _AT_REST = (
     "ended_at",
 )  # fmt: skip
 
+_known: dict[str, Format] = {}
+"""Formats by their digest: the same rules wherever they are kept."""
+
 _all = select(runs)
 
 BY_ID = Query(_all.where(runs.c.id == bindparam("id")))
@@ -70,7 +73,9 @@ def create(conn: Connection, debate: Debate) -> None:
 
 
 def keep_format(conn: Connection, rules: Format) -> None:
-    KEEP_FORMAT.run(conn, {"digest": digest(rules), "name": rules.name, "spec": to_json(rules)})
+    spec = {"digest": digest(rules), "name": rules.name, "spec": to_json(rules)}
+    KEEP_FORMAT.run(conn, spec)
+    _known.setdefault(spec["digest"], rules)
 
 
 def load(conn: Connection, debate_id: str, *, lock: bool = False) -> Debate:
@@ -174,10 +179,6 @@ def _at_rest(debate: Debate) -> dict[str, Any]:
 @lru_cache(maxsize=4096)
 def _seats(seats: tuple[Participant, ...]) -> str:
     return codec.dumps([codec.participant(seat) for seat in seats])
-
-
-_known: dict[str, Format] = {}
-"""Formats by their digest: the same rules wherever they are kept."""
 
 
 def _format(conn: Connection, digest_: str) -> Format:
