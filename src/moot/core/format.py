@@ -8,7 +8,15 @@ import tomllib
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from moot.errors import InputError
 
@@ -19,6 +27,7 @@ MAX_PARTICIPANTS = 12
 MAX_TURNS = 2000
 
 Slug = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+Role = Annotated[str, Field(pattern=r"^[A-Z][A-Za-z]{0,39}$")]
 Text = Annotated[str, Field(min_length=1, max_length=4000)]
 
 
@@ -27,8 +36,9 @@ class _Part(BaseModel):
 
 
 class Roster(_Part):
-    """Who must be there."""
+    """Who must be there: so many participants, or one for each role."""
 
+    roles: tuple[Role, ...] = Field(default=(), strict=False)
     min: int = Field(default=2, ge=1, le=MAX_PARTICIPANTS)
     max: int = Field(default=MAX_PARTICIPANTS, ge=1, le=MAX_PARTICIPANTS)
     host: Literal["required", "optional", "none"] = "none"
@@ -38,6 +48,10 @@ class Roster(_Part):
     def _bounds(self) -> Self:
         if self.min > self.max:
             raise ValueError(f"min is {self.min}, which is more than max, {self.max}")
+        if len({role.lower() for role in self.roles}) != len(self.roles):
+            raise ValueError("roles: each role has one seat")
+        if self.roles and self.host != "none":
+            raise ValueError("roles: a cast of roles has no host")
         return self
 
 
@@ -60,14 +74,18 @@ class Stage(_Part):
     """One stretch of the debate: who speaks, how often, and what is asked of them."""
 
     name: Slug
-    speakers: Literal["participants", "host"] = "participants"
-    kind: Literal["speech", "summary"] = "speech"
+    speakers: Literal["participants", "host"] | Annotated[tuple[Role, ...], Strict(False)] = (
+        "participants"  # or some of the roles
+    )
+    kind: Literal["speech", "summary", "verdict"] = "speech"
     prelude: bool = False  # stands in round 0, before the first
     needs_host: bool = False  # left out of a debate that has no host
     rounds: int | Slug = 1  # a number, or the option that holds it; 0 is until max_turns
     together: bool = False  # all speak at once, unseen by each other
     cued: bool = False  # the host hands each the floor
     sees: Literal["all", "none", "own"] = "all"
+    answer: Literal["text", "position", "challenge", "revision", "reading", "verdict"] = "text"
+    targets: Mapping[Role, Role] = {}  # whom each role speaks to
     ask: Text
     cue: Text | None = None  # the instruction that the host's cue is spoken to
 
@@ -95,9 +113,11 @@ class Stage(_Part):
             raise ValueError("the host does not cue itself: speakers must be participants")
         if isinstance(self.rounds, int) and not 0 <= self.rounds <= MAX_TURNS:
             raise ValueError(f"rounds must be 0..{MAX_TURNS}")
-        single = self.prelude or self.speakers == "host" or self.kind == "summary"
+        single = self.prelude or self.speakers == "host" or self.kind != "speech"
         if single and self.rounds != 1:
             raise ValueError("a prelude, a summary and a host's stage have exactly one round")
+        if self.answer == "challenge" and not self.targets:
+            raise ValueError("a challenge needs targets: who challenges whom")
         return self
 
 
@@ -115,6 +135,7 @@ class Format(_Part):
         "Close the debate with a summary: the strongest point of each side, what was agreed, "
         "what stays open. Add no new argument."
     )  # asked when the debate is ended before its own summary
+    outcome: Literal["transcript", "packet"] = "transcript"  # what is left at the end
     roster: Roster = Roster()
     options: Mapping[Slug, Option] = {}
     stages: tuple[Stage, ...] = Field(min_length=1, strict=False)
@@ -125,6 +146,8 @@ class Format(_Part):
         endless = False
         for place, stage in enumerate(self.stages):
             where = f"stage {stage.name!r}"
+            if stage.name == "closing":
+                raise ValueError(f"{where}: that name is kept for a debate that is ended early")
             if stage.name in seen:
                 raise ValueError(f"{where}: the name is taken by an earlier stage")
             seen.add(stage.name)
@@ -132,6 +155,7 @@ class Format(_Part):
                 raise ValueError(f"{where}, rounds: there is no option {stage.rounds!r}")
             if stage.prelude and place > 0:
                 raise ValueError(f"{where}: only the first stage can be a prelude")
+            self._check_roles(stage, where)
             hosted = stage.cued or stage.speakers == "host"
             if hosted and self.roster.host == "none":
                 raise ValueError(f"{where} needs a host, and the roster has none")
@@ -146,6 +170,12 @@ class Format(_Part):
             raise ValueError("stages: without a host nobody would speak")
         return self
 
+    def _check_roles(self, stage: Stage, where: str) -> None:
+        named = {*stage.targets, *stage.targets.values()}
+        named |= set(stage.speakers) if isinstance(stage.speakers, tuple) else set()
+        if unknown := sorted(named - set(self.roster.roles)):
+            raise ValueError(f"{where}: the roster has no role {unknown[0]!r}")
+
     def _may_be_endless(self, stage: Stage) -> bool:
         if isinstance(stage.rounds, int):
             return stage.rounds == 0
@@ -156,7 +186,9 @@ class Format(_Part):
 
     @property
     def summary(self) -> Stage | None:
-        return next((stage for stage in self.stages if stage.kind == "summary"), None)
+        """The host's last word, if the format has one."""
+        last = self.stages[-1]
+        return last if last.kind == "summary" and last.speakers == "host" else None
 
 
 def parse(text: str, source: str) -> Format:

@@ -33,6 +33,7 @@ class Step:
     instruction: str  # what is asked; for a cue, the system message that the host answers
     sees: str = "all"
     together: bool = False
+    answer: str = "text"  # the shape of what is asked for
     next_stage: str | None = None  # set when this step opens a stage
 
     @property
@@ -102,7 +103,7 @@ def layout(
     if rules.roster.order == "stance":
         ordered = tuple(sorted(ordered, key=lambda seat: _STANCES[seat.stance]))
     stages = [stage for stage in rules.stages if host or not stage.needs_host]
-    casts = [(host,) if stage.speakers == "host" and host else ordered for stage in stages]
+    casts = [_cast(stage, ordered, host) for stage in stages]
     counts = [options[s.rounds] if isinstance(s.rounds, str) else s.rounds for s in stages]
 
     legs: list[Leg] = []
@@ -119,6 +120,16 @@ def layout(
         legs.append(replace(leg, units=units))
         following += rounds
     return tuple(legs)
+
+
+def _cast(
+    stage: Stage, ordered: tuple[Participant, ...], host: Participant | None
+) -> tuple[Participant, ...]:
+    if stage.speakers == "host" and host:
+        return (host,)
+    if isinstance(stage.speakers, tuple):
+        return tuple(seat for seat in ordered if seat.role in stage.speakers)
+    return ordered
 
 
 def legs_of(debate: Debate) -> tuple[Leg, ...]:
@@ -207,7 +218,7 @@ def rebuild(debate: Debate, turns: Sequence[Turn]) -> Cursor:
         latest = max((slot[0] for slot in spoken), default=0)
         closer, stage = debate.seats[0].id, _closing_stage(debate.rules)
         closed = any(
-            turn.kind == "summary" and turn.actor == closer and turn.round == latest
+            (turn.kind, turn.actor, turn.round, turn.stage) == ("summary", closer, latest, stage)
             for turn in turns
         )
         return END if closed else Cursor(latest + 1, stage, closer)
@@ -230,6 +241,10 @@ def check_roster(
 ) -> None:
     """Refuse a cast that the format cannot seat."""
     need, title = rules.roster, rules.name
+    if need.roles:
+        if [seat.role for seat in participants] != list(need.roles):
+            raise InputError(f"A {title} has the roles {', '.join(need.roles)}.", "participants")
+        return
     if not need.min <= len(participants) <= need.max:
         exact = f"exactly {need.min}" if need.min == need.max else f"{need.min} to {need.max}"
         count = f"{len(participants)} participant{'s' if len(participants) != 1 else ''}"
@@ -301,20 +316,27 @@ def _steps(debate: Debate, legs: tuple[Leg, ...], place: _Place) -> Iterable[Ste
                 stage=stage.name,
                 actor=seat.id,
                 kind=stage.kind,
-                target=None,
+                target=_target(debate, stage, seat),
                 instruction=stage.ask.format_map(words),
                 sees=stage.sees,
                 together=stage.together,
+                answer=stage.answer,
                 next_stage=opens,
             )
+
+
+def _target(debate: Debate, stage: Stage, seat: Participant) -> str | None:
+    role = stage.targets.get(seat.role)
+    return next((other.id for other in debate.participants if other.role == role), None)
 
 
 def _words(
     debate: Debate, stage: Stage, seat: Participant, number: int, leg: Leg
 ) -> dict[str, str]:
+    target = stage.targets.get(seat.role) or seat.name
     return {
         "name": seat.name,
-        "target": seat.name,
+        "target": target,
         "stance": seat.stance,
         "motion": debate.motion,
         "stage": stage.name,
@@ -324,7 +346,10 @@ def _words(
 
 
 def _closing_stage(rules: Format) -> str:
-    return rules.summary.name if rules.summary else "summary"
+    """Where a debate that is ended closes: in its own last summary, or in a stage beside them."""
+    if rules.summary:
+        return rules.summary.name
+    return "closing" if any(stage.name == "summary" for stage in rules.stages) else "summary"
 
 
 def _closing_step(debate: Debate) -> Step:
