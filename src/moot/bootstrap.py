@@ -84,7 +84,7 @@ async def open_service(
         dispatcher=dispatcher,
         clock=clock,
         formats=FormatFiles(settings.home, settings.disabled_formats),
-        advancer=Advancer(store, speaker or voices, bus, clock, keeper),
+        advancer=Advancer(store, records, speaker or voices, bus, clock, keeper),
         keeper=keeper,
         supervisor=Supervisor(store, records, dispatcher, clock, settings.sweep_seconds),
         normalize=normalize,

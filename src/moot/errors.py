@@ -1,6 +1,6 @@
 """What can go wrong: one stable code per class, and a sentence that a person understands."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class MootError(Exception):
@@ -120,6 +120,15 @@ class ProviderInvalidError(ProviderError):
     """The answer, or the wire it came over, did not have the shape it should have."""
 
     code = "DEBATE_ERR_PROVIDER_INVALID"
+
+
+class ProviderShapeError(ProviderInvalidError):
+    """A structured answer without its shape. The model is shown the problem, once."""
+
+    def __init__(self, message: str, *, said: str, problem: str, **used: Any) -> None:
+        super().__init__(message, **used)
+        self.said = said
+        self.problem = problem
 
 
 class ProviderContextError(ProviderError):

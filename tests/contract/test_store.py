@@ -69,7 +69,10 @@ def test_the_schema_is_what_the_tables_say(tmp_path: Path) -> None:
         found: dict[str, list[tuple[Any, ...]]] = {}
         for kind, name, table in names:
             info = "index_info" if kind == "index" else "table_info"
-            found[f"{kind} {name} on {table}"] = conn.execute(f"PRAGMA {info}({name})").fetchall()
+            rows = conn.execute(f"PRAGMA {info}({name})").fetchall()
+            columns = sorted(row[1:] for row in rows)  # in whatever order they were added
+            names_only = [row[2:] for row in rows]
+            found[f"{kind} {name} on {table}"] = names_only if kind == "index" else columns
         wheres = conn.execute("SELECT name, sql FROM sqlite_master WHERE sql LIKE '%WHERE%'")
         found["partial"] = [(name, sql.split("WHERE")[1].strip()) for name, sql in sorted(wheres)]
         conn.close()

@@ -15,10 +15,7 @@ from typing import Any, cast
 
 import pytest
 
-# pytest finds it from the root of the repo, pyright looks from tests/
-from tests.integration import wire
-from tests.integration.wire import Wire
-
+from moot.core import shapes
 from moot.core.debate import Debate
 from moot.core.prompts import Message
 from moot.core.schedule import Step
@@ -27,6 +24,10 @@ from moot.models.router import Providers, Router
 from moot.models.speak import _left_behind
 from moot.models.wire import _Bounded
 from moot.ports import Call, ModelCard, Reply, Say
+
+# pytest finds it from the root of the repo, pyright looks from tests/
+from tests.integration import wire
+from tests.integration.wire import Wire
 
 KEY = "sk-canary-7f3a"
 VENDORS = ("openai", "claude", "gemini", "local")
@@ -367,11 +368,9 @@ def test_json_where_it_is_asked_for() -> None:
         for vendor in VENDORS:
             said: list[str] = []
             reply = await router.speak(call(f"{vendor}:wire-json", schema=SCHEMA), said.append)
-            assert reply.data == {"claim": "yes"}
+            assert shapes.find(reply.text) == {"claim": "yes"}
             assert said == []
             assert "claim" in str(server.requests[-1].body)
-            error = await fails(router, f"{vendor}:wire-ok", schema=SCHEMA)
-            assert error.code == "DEBATE_ERR_PROVIDER_INVALID"
         assert "json_schema" in str(server.requests[-1].body)  # a grammar, on a local server
 
     run(structured)

@@ -6,8 +6,9 @@ pattern is anchored or bounded, so that a hostile reply costs no more than its l
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ,.;!?'\"()$%&/+=-]*")
 _TERMINAL = re.compile(r"\x1b\[[0-?]{0,32}[ -/]{0,8}[@-~]")
@@ -59,6 +60,17 @@ def one_line(text: str, limit: int) -> str:
     """A name or a label: visible characters on one line, at most `limit` of them."""
     line = " ".join(_visible(text).split())[:limit]
     return line.rstrip("\u200c\u200d" + " ").rstrip()
+
+
+def visible(value: Any) -> Any:
+    """A structured answer with nothing hidden in any of its texts."""
+    if isinstance(value, str):
+        return _visible(value).strip()
+    if isinstance(value, Mapping):
+        return {key: visible(part) for key, part in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list | tuple):
+        return [visible(part) for part in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
 
 
 def _visible(text: str) -> str:

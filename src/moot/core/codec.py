@@ -84,6 +84,9 @@ def debate(value: Debate) -> dict[str, Any]:
         "options": dict(value.options),
         "limits": limits(value.limits),
         "on_failure": value.on_failure,
+        "brief": dict(value.brief),
+        "phases": [asdict(phase) for phase in value.phases],
+        "outcome": asdict(value.outcome) if value.outcome else None,
         "usage": usage(value.usage),
         "last_seq": value.last_seq,
         "created_at": value.created_at,
@@ -104,6 +107,7 @@ def request(value: Debate) -> dict[str, Any]:
         "options": dict(value.options),
         "limits": limits(value.limits),
         "on_failure": value.on_failure,
+        "brief": dict(value.brief),
         "created_at": value.created_at,
         "rules": value.rules.model_dump(mode="json"),
     }

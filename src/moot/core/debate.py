@@ -1,7 +1,7 @@
 """The nouns of a debate, frozen: what it is, who speaks, what was said."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from moot.core.format import Format
@@ -109,6 +109,24 @@ class Turn:
     committed_at: str
 
 
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A state of the council's machine, when it was left, and how."""
+
+    state: str
+    at: str
+    outcome: Literal["ok", "degraded", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What lists and searches show of a decision; the packet has the rest."""
+
+    consensus_score: float
+    confidence_score: float
+    selected_option: str
+
+
 @dataclass(frozen=True)
 class Debate:
     """One run. Times are ISO 8601 in UTC."""
@@ -125,6 +143,9 @@ class Debate:
     cursor: Cursor
     created_at: str
     updated_at: str
+    brief: Mapping[str, Any] = field(default_factory=dict[str, Any])  # what a council is asked for
+    phases: tuple[Phase, ...] = ()  # the states that a council has been through
+    outcome: Decision | None = None  # what was decided, once it is
     degraded: bool = False
     warnings: tuple[str, ...] = ()
     stop_reason: StopReason | None = None

@@ -4,12 +4,22 @@ The store reads the row under its lock, asks a move for the change, and writes a
 transaction. A move that is refused raises, and nothing is written.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from moot.core import schedule, status
-from moot.core.debate import NO_USAGE, Cursor, Debate, Failure, Participant, Turn, Usage
+from moot.core import council, schedule, status
+from moot.core.debate import (
+    NO_USAGE,
+    Cursor,
+    Debate,
+    Decision,
+    Failure,
+    Participant,
+    Phase,
+    Turn,
+    Usage,
+)
 from moot.core.events import Event, StatusChanged, TurnCommitted
 from moot.core.schedule import Finish, Step, Wave
 from moot.core.status import Status, StopReason
@@ -54,6 +64,25 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
+class Record:
+    """A note written back to the user's own store, as the database knows it."""
+
+    path: str  # of its JSON, below the home
+    type: str
+    title: str
+    text: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a council leaves in the database beside its debate."""
+
+    actions: tuple[Mapping[str, str], ...]
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """All that one transaction writes."""
 
@@ -61,6 +90,7 @@ class Change:
     events: tuple[Event, ...] = ()
     started: tuple[Attempt, ...] = ()
     ended: tuple[Ended, ...] = ()
+    decided: Decided | None = None
 
 
 Move = Callable[[Debate], Change]
@@ -136,6 +166,49 @@ def repair(debate: Debate, fence: int, turns: list[Turn], last_seq: int, at: str
     return _notice(mended, at, "The cursor did not match the turns and was rebuilt from them.")
 
 
+def decides(debate: Debate) -> bool:
+    """Whether a packet is owed: not if a person, or the budget, has ended it before."""
+    return debate.rules.outcome == "packet" and debate.status == "running"
+
+
+def reach(debate: Debate, fence: int, phases: Sequence[Phase], at: str) -> Change:
+    """Log the phases that a council has been through; any other transition is refused."""
+    check_fence(debate, fence)
+    log = debate.phases
+    for phase in phases:
+        council.check_phase(log[-1].state if log else None, phase.state)
+        log = (*log, phase)
+    return Change(debate.but(phases=log, updated_at=at))
+
+
+def decide(
+    debate: Debate,
+    fence: int,
+    outcome: Decision,
+    decided: Decided,
+    phases: Sequence[Phase],
+    at: str,
+) -> Change:
+    """The packet is written and the record too: the council is completed."""
+    reached = reach(debate, fence, phases, at).debate.but(outcome=outcome)
+    done = _turn_to(_ended(reached, debate.rules.ends, at), "completed", at)
+    filed = done.debate.but(files_seq=done.debate.last_seq)  # its files were written first
+    return replace(done, debate=filed, decided=decided)
+
+
+def fail(
+    debate: Debate,
+    fence: int,
+    reason: StopReason,
+    failure: Failure,
+    phases: Sequence[Phase],
+    at: str,
+) -> Change:
+    """It cannot be brought to its end: nobody speaks, or its outcome cannot be written."""
+    reached = reach(debate, fence, phases, at).debate
+    return _turn_to(_ended(reached, reason, at).but(failure=failure), "failed", at)
+
+
 def begin(debate: Debate, fence: int, steps: tuple[Step, ...], at: str) -> Change:
     """Put the calls of these steps on record, before they are made."""
     check_fence(debate, fence)
@@ -193,6 +266,8 @@ def _after(change: Change, at: str, go_on: bool) -> Change:
         return change
     ahead = schedule.plan(debate)
     if isinstance(ahead, Finish):
+        if decides(debate):
+            return change  # its packet comes before its end
         return _join(change, _turn_to(_ended(debate, ahead.reason, at), "completed", at))
     if debate.wanted:
         return _join(change, _obey(debate, at))
@@ -262,6 +337,8 @@ def check_fence(debate: Debate, fence: int) -> None:
 
 def open_(debate: Debate, start: bool, at: str) -> Change:
     """The first entry of the log: queued, or scheduled until somebody starts it."""
+    if debate.rules.outcome == "packet":
+        debate = reach(debate, debate.fence, [Phase("Intake", at, "ok")], at).debate
     return _turn_to(debate, "queued", at) if start else _notice(debate, at, None)
 
 
@@ -431,4 +508,5 @@ def _join(first: Change, second: Change) -> Change:
         first.events + second.events,
         first.started + second.started,
         first.ended + second.ended,
+        second.decided or first.decided,
     )

@@ -21,6 +21,9 @@ class Message:
     text: str
 
 
+_NOTE = 32  # tokens that the note of what was left out may take
+
+
 def estimate(text: str) -> int:
     """Roughly how many tokens a text takes; rather too many than too few."""
     return len(text.encode()) // 3 + 4
@@ -46,7 +49,7 @@ class Heard:
         self.turns.append(turn)
         self._all_ok = self._all_ok and turn.status == "ok"
         self._quotes.append(_quoted(turn))
-        self._sizes.append(estimate(turn.text) + 16)
+        self._sizes.append(estimate(self._quotes[-1]))
 
     def visible(self, step: Step) -> Sequence[int]:
         """Which turns the step may see. Who speaks together does not hear the others' round."""
@@ -104,7 +107,7 @@ def render(
     system = _system(debate, debate.seat(step.actor))
     ask = _ask(step, debate)
     places = heard.visible(step)
-    room = window - debate.limits.max_turn_tokens - estimate(system) - estimate(ask)
+    room = window - debate.limits.max_turn_tokens - estimate(system) - estimate(ask) - _NOTE
     gone = heard.cut(places, max(room, 0))
     kept = places[gone:]
     messages = [Message("system", system), *heard.messages(step, kept, gone)]
@@ -115,12 +118,18 @@ def render(
     return tuple(messages), tuple(heard.turns[place] for place in kept)
 
 
+def repair(messages: Sequence[Message], said: str, problem: str) -> tuple[Message, ...]:
+    """The same prompt, with the answer that had not its shape and what was wrong with it."""
+    ask = f"That answer cannot be used: {problem}. Answer again, with the JSON object alone."
+    return (*messages, Message("assistant", said[:6000] or "(nothing)"), Message("user", ask))
+
+
 def size(messages: Sequence[Message]) -> int:
     return sum(estimate(message.text) for message in messages)
 
 
 def _quoted(turn: Turn) -> str:
-    return f"{turn.name} ({turn.stage}, round {turn.round}) said:\n{quote(turn.text)}"
+    return f"{turn.name} ({turn.stage}, turn {turn.seq}) said:\n{quote(turn.text)}"
 
 
 def _left_out(count: int) -> str:
@@ -129,6 +138,8 @@ def _left_out(count: int) -> str:
 
 def _ask(step: Step, debate: Debate) -> str:
     seat = debate.seat(step.actor)
+    if step.answer != "text":
+        return f"{step.instruction}\nAnswer as {seat.name}, with one JSON object. Keep it short."
     side = {"pro": "You argue for the motion. ", "con": "You argue against the motion. "}
     return f"{step.instruction}\n{side.get(seat.stance, '')}Speak as {seat.name}."
 
@@ -140,12 +151,21 @@ def _persona(seat: Participant) -> str:
     return f"{line}: {' '.join(seat.bio.split())}" if seat.bio else line
 
 
+def _brief(debate: Debate) -> str:
+    """What a council is asked for, beside its problem."""
+    if not debate.brief:
+        return ""
+    limits = "".join(f"- {quote(text)[2:]}\n" for text in debate.brief.get("constraints", ()))
+    bounds = f"It must keep to this:\n{limits}\n" if limits else ""
+    return f"What is wanted: {debate.brief.get('output_type', 'decision')}.\n{bounds}\n"
+
+
 def _system(debate: Debate, seat: Participant) -> str:
     cast = "\n".join(_persona(other) for other in debate.seats)
     length = max(debate.limits.max_turn_tokens * 6 // 10, 60)
     return (
         f"You are {seat.name}, one of the voices of a debate. {debate.rules.rules}\n\n"
-        f"The motion:\n{quote(debate.motion)}\n\n"
+        f"The motion:\n{quote(debate.motion)}\n\n{_brief(debate)}"
         f"Who is here:\n{cast}\n\n"
         "How to speak:\n"
         f"- Only as {seat.name}: never write another's lines, and do not begin with a name.\n"

@@ -3,17 +3,20 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from moot.core import schedule
 from moot.core.clean import one_line
 from moot.core.debate import Cursor, Debate, Limits, OnFailure, Participant
 from moot.core.format import MAX_PARTICIPANTS, MAX_TURNS, Format
-from moot.errors import InputError
+from moot.errors import WARN_ROLE_IGNORED, InputError
 
 MAX_MOTION = 4000
 MAX_BIO = 2000
 MAX_NAME = 60
+
+MAX_CONSTRAINTS = 20
+OUTPUT_TYPES = ("decision", "writing", "architecture", "planning", "evaluation")
 
 NAMES = ("Ada", "Ben", "Cleo", "Dov", "Edda", "Finn", "Gita", "Hugo", "Ines", "Jun", "Kaya", "Leo")
 Normalize = Callable[[str], tuple[str, str | None]]
@@ -41,10 +44,14 @@ def build(
     options: Mapping[str, Any] | None = None,
     limits: Mapping[str, Any] | None = None,
     on_failure: str | None = None,
+    brief: Mapping[str, Any] | None = None,
 ) -> Debate:
     """A debate that has not begun."""
     warnings: list[str] = []
-    seats = _seats(participants or _default_cast(rules), default_model, normalize, warnings)
+    if rules.roster.roles:
+        seats = _roles(rules, participants, default_model, normalize, warnings)
+    else:
+        seats = _seats(participants or _default_cast(rules), default_model, normalize, warnings)
     moderator = _host(host, rules, default_model, normalize, warnings, seats)
     schedule.check_roster(rules, seats, moderator)
     chosen = _options(rules, options or {})
@@ -62,6 +69,7 @@ def build(
         created_at=at,
         updated_at=at,
         warnings=tuple(dict.fromkeys(warnings)),
+        brief=_brief(rules, brief or {}),
     )
     debate = replace(debate, cursor=schedule.first(debate))
     return replace(debate, total=schedule.total(debate))
@@ -106,6 +114,117 @@ def _seats(
         taken.add(made.id)
         seats.append(made)
     return tuple(seats)
+
+
+def _roles(
+    rules: Format,
+    asked: Sequence[Mapping[str, Any]],
+    default_model: str,
+    normalize: Normalize,
+    warnings: list[str],
+) -> tuple[Participant, ...]:
+    """A fixed cast: a role that is not asked for takes the default model."""
+    roles = {role.casefold(): role for role in rules.roster.roles}
+    given: dict[str, Mapping[str, Any]] = {}
+    for place, seat in enumerate(asked):
+        named = one_line(str(seat.get("role") or seat.get("name") or ""), MAX_NAME)
+        role = roles.get(named.casefold())
+        if role is None:
+            known = ", ".join(roles.values())
+            warnings.append(
+                f"{WARN_ROLE_IGNORED}: there is no role {named!r} (there are {known}); left out."
+            )
+        elif role in given:
+            raise InputError(f"The {role} is named twice.", f"participants[{place}].role")
+        else:
+            given[role] = seat
+    return tuple(
+        replace(
+            _seat({**given.get(role, {}), "name": role}, f"participants[{role}]", default_model,
+                  normalize, warnings, "neutral"),
+            id=role.lower(),
+            role=role,
+        )
+        for role in rules.roster.roles
+    )  # fmt: skip
+
+
+def _brief(rules: Format, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What a council is asked for, beside its problem."""
+    if rules.outcome != "packet":
+        if asked:
+            raise InputError(f"A {rules.name} takes no {next(iter(asked))}.", next(iter(asked)))
+        return {}
+    if unknown := sorted(set(asked) - {"output_type", "constraints", "writeback_record_type"}):
+        raise InputError(f"There is no field {unknown[0]!r}.", unknown[0])
+    kind = asked.get("output_type", "decision")
+    if kind not in OUTPUT_TYPES:
+        raise InputError(
+            f"output_type is one of {', '.join(OUTPUT_TYPES)}, not {kind!r}.", "output_type"
+        )
+    constraints = [one_line(str(text), MAX_BIO) for text in _list(asked, "constraints")]
+    if len(constraints) > MAX_CONSTRAINTS or not all(constraints):
+        raise InputError(
+            f"constraints: up to {MAX_CONSTRAINTS} texts, none of them blank.", "constraints"
+        )
+    record = asked.get("writeback_record_type")
+    if record not in (None, "decision", "worklog"):
+        raise InputError(
+            f"writeback_record_type is decision or worklog, not {record!r}.",
+            "writeback_record_type",
+        )
+    brief: dict[str, Any] = {"output_type": kind, "constraints": constraints}
+    return brief | ({"writeback_record_type": record} if record else {})
+
+
+def council(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The council's own request, in either spelling, as what `build` takes."""
+    names = {_snake(str(name)): value for name, value in asked.items()}
+    known = {"problem", "output_type", "constraints", "participants", "max_turn_seconds",
+             "max_turn_tokens", "writeback_record_type"}  # fmt: skip
+    if unknown := sorted(set(names) - known):
+        raise InputError(f"There is no field {unknown[0]!r}.", unknown[0])
+    problem = names.get("problem")
+    if not isinstance(problem, str) or not problem.strip():
+        raise InputError("The problem is empty. Say what is to be decided.", "problem")
+    if not names.get("output_type"):
+        raise InputError(f"output_type is missing: {', '.join(OUTPUT_TYPES)}.", "output_type")
+    brief = {
+        name: names[name]
+        for name in ("output_type", "constraints", "writeback_record_type")
+        if names.get(name) is not None
+    }
+    limits = {
+        name: names[name]
+        for name in ("max_turn_seconds", "max_turn_tokens")
+        if names.get(name) is not None
+    }
+    seats = _list(names, "participants")
+    participants = [_council_seat(place, seat) for place, seat in enumerate(seats)]
+    return {"motion": problem, "brief": brief, "limits": limits, "participants": participants}
+
+
+def _list(asked: Mapping[str, Any], name: str) -> list[Any]:
+    value = asked.get(name)
+    if value is not None and not isinstance(value, list | tuple):
+        raise InputError(f"{name} must be a list.", name)
+    return list(cast(Sequence[Any], value or ()))
+
+
+def _council_seat(place: int, seat: Any) -> dict[str, Any]:
+    if not isinstance(seat, Mapping):
+        raise InputError(f"participants[{place}] must be an object.", f"participants[{place}]")
+    named: dict[str, Any] = {_snake(str(name)): value for name, value in seat.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if unknown := sorted(set(named) - {"role", "model_provider", "model_name"}):
+        field = f"participants[{place}].{unknown[0]}"
+        raise InputError(f"{field}: there is no such field.", field)
+    provider, name = named.get("model_provider"), named.get("model_name")
+    model = f"{provider or 'local'}:{name}" if name else provider
+    return {"role": named.get("role"), "model": model}
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])([A-Z])", r"_\1", name).lower()
 
 
 def _host(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from moot.errors import ProviderContextError, ProviderError
+from moot.errors import ProviderContextError, ProviderError, ProviderShapeError
 
 MAX_RETRIES = 3
 WAITS = (1.0, 3.0, 9.0)  # seconds before the first, second and third retry
@@ -18,8 +18,13 @@ class RetryDecision:
     shrink: bool = False
 
 
-def decide(error: ProviderError, attempt: int) -> RetryDecision:
-    """What to do after the `attempt`-th call of a step (1 is the first) ended in `error`."""
+def decide(error: ProviderError, attempt: int, repaired: bool = False) -> RetryDecision:
+    """What to do after the `attempt`-th call of a step (1 is the first) ended in `error`.
+
+    An answer without its shape may be repaired once, whatever failed before.
+    """
+    if isinstance(error, ProviderShapeError):
+        return RetryDecision(None if repaired else 0.0)
     if attempt > MAX_RETRIES or not error.retryable:
         return RetryDecision(None)
     if isinstance(error, ProviderContextError):

@@ -5,9 +5,10 @@ import logging
 import random
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from moot.core import limits, moves, prompts, retry, schedule
-from moot.core.clean import clean
+from moot.core import council, limits, moves, prompts, retry, schedule, shapes
+from moot.core.clean import clean, visible
 from moot.core.debate import NO_USAGE, Debate, Failure, Usage
 from moot.core.events import Delta
 from moot.core.limits import Estimate
@@ -16,16 +17,18 @@ from moot.core.prompts import Heard
 from moot.core.schedule import Finish, Slot, Step, Wave
 from moot.core.status import RUNNABLE
 from moot.core.times import iso
-from moot.engine import failpoints
+from moot.engine import failpoints, finish
 from moot.engine.lease import OVERDUE, Hand, Keeper, is_dead
 from moot.errors import (
+    PacketError,
     ProviderEmptyError,
     ProviderError,
     ProviderInvalidError,
+    ProviderShapeError,
     ProviderTimeoutError,
     StorageError,
 )
-from moot.ports import Bus, Call, Clock, Reply, Say, Speaker, Store
+from moot.ports import Bus, Call, Clock, Records, Reply, Say, Speaker, Store
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +46,7 @@ class _Run:
     begun: tuple[Attempt, ...] = ()  # calls of the next wave that are on record already
     tries: dict[Slot, int] = field(default_factory=dict[Slot, int])
     spent: dict[Slot, Usage] = field(default_factory=dict[Slot, Usage])
+    repairs: dict[Slot, ProviderShapeError] = field(default_factory=dict[Slot, ProviderShapeError])
     windows: dict[str, int] = field(default_factory=dict[str, int])  # that proved smaller, by seat
     wait: float = 0.0  # before the next try
 
@@ -51,9 +55,16 @@ class Advancer:
     """One per process: it may have any number of debates in hand at once."""
 
     def __init__(
-        self, store: Store, speaker: Speaker, bus: Bus, clock: Clock, keeper: Keeper
+        self,
+        store: Store,
+        records: Records,
+        speaker: Speaker,
+        bus: Bus,
+        clock: Clock,
+        keeper: Keeper,
     ) -> None:
         self._store = store
+        self._records = records
         self._speaker = speaker
         self._bus = bus
         self._clock = clock
@@ -110,6 +121,11 @@ class Advancer:
         """One wave: as far as it gets."""
         fence = run.hand.fence
         ahead = schedule.plan(run.debate)
+        if moves.decides(run.debate) and not await self._reach(run):
+            return
+        if isinstance(ahead, Finish) and moves.decides(run.debate):
+            await self._conclude(run)
+            return
         if isinstance(ahead, Finish):
             reason = ahead.reason
             at = iso(self._clock.now())
@@ -132,6 +148,45 @@ class Advancer:
             for error in results:
                 if isinstance(error, BaseException):
                     raise error
+
+    async def _reach(self, run: _Run) -> bool:
+        """Log the phases that a council has been through; False if one of them was silent."""
+        debate, fence, at = run.debate, run.hand.fence, iso(self._clock.now())
+        due = council.phases_due(debate, run.heard.turns, at)
+        if not due:
+            return True
+        if not council.silent(debate, due):
+            await self._commit(run, lambda row: moves.reach(row, fence, due, at))
+            return True
+        codes = [turn.error_code for turn in run.heard.turns if turn.error_code]
+        failure = Failure(
+            codes[-1],
+            f"None of the roles could speak in {due[-1].state}, so there is nothing to decide on.",
+            "",
+            "",
+            len(codes),
+            at,
+        )
+        await self._commit(
+            run, lambda row: moves.fail(row, fence, "provider_failed", failure, due, at)
+        )
+        return False
+
+    async def _conclude(self, run: _Run) -> None:
+        """Packetize and write back; a packet or a file that cannot be made stops the run."""
+        fence, at = run.hand.fence, iso(self._clock.now())
+        turns = list(run.heard.turns)
+        try:
+            ending = finish.decision(run.debate, turns, fence, at)
+            await asyncio.to_thread(self._records.file, ending.debate, turns)
+            failpoints.hit("filed")
+        except (PacketError, StorageError) as error:
+            failure = Failure(error.code, error.message, "", "", 1, at)
+            await self._commit(
+                run, lambda row: moves.fail(row, fence, "structural_failure", failure, (), at)
+            )
+            return
+        await self._commit(run, lambda row: finish.decision(row, turns, fence, at))
 
     async def _begin(self, run: _Run, ahead: Wave) -> tuple[Attempt, ...]:
         """Wait if a try failed, check the budget, and put the calls on record."""
@@ -178,11 +233,12 @@ class Advancer:
             data=dict(reply.data) if reply.data is not None else None,
         )
         ended = Ended(attempt.n, "ok", at, model=reply.model, usage=replace(reply.usage, calls=0))
-        go_on = not limits.bounded(run.debate.limits)
+        go_on = _goes_on(run.debate)
         change = await self._commit(
             run, lambda row: moves.commit(row, fence, spoken, ended, at, go_on)
         )
         run.tries.pop(slot, None)
+        run.repairs.pop(slot, None)
         run.begun += change.started
         failpoints.hit("committed")
 
@@ -191,6 +247,8 @@ class Advancer:
         card = self._speaker.card(seat.model)
         window = run.windows.get(seat.id, card.window)
         messages, heard = prompts.render(step, debate, run.heard, window)
+        if wrong := run.repairs.get(step.slot):
+            messages = prompts.repair(messages, wrong.said, wrong.problem)
         call = Call(
             model=seat.model,
             messages=messages,
@@ -199,19 +257,34 @@ class Advancer:
             debate=debate,
             step=step,
             heard=heard,
+            schema=shapes.schema(step.answer) if step.answer != "text" else None,
         )
         said: list[str] = []
         reply = await self._call_out(run, attempt, call, self._say(debate.id, step, said), said)
+        if step.answer != "text":
+            return self._shaped(step, reply, seat.name)
         others = [other.name for other in debate.seats if other.id != seat.id]
         text = clean(reply.text, seat.name, others, cut=reply.cut)
         if not text:
             raise ProviderEmptyError(
-                f"{seat.name} ({reply.model}) gave an empty answer.",
-                input_tokens=reply.usage.input_tokens,
-                output_tokens=reply.usage.output_tokens,
-                cost_usd=reply.usage.cost_usd,
+                f"{seat.name} ({reply.model}) gave an empty answer.", **_used(reply)
             )
         return reply, text
+
+    def _shaped(self, step: Step, reply: Reply, name: str) -> tuple[Reply, str]:
+        """A structured answer, found, checked, and put into words."""
+        try:
+            found = reply.data if reply.data is not None else shapes.find(reply.text)
+            data = shapes.read(step.answer, visible(found), step.target)
+        except ValueError as error:
+            problem = f"{error}{'; it was cut by the token limit' if reply.cut else ''}"
+            raise ProviderShapeError(
+                f"{name} ({reply.model}) did not give the answer its shape: {problem}.",
+                said=reply.text,
+                problem=problem,
+                **_used(reply),
+            ) from None
+        return replace(reply, data=data), clean(shapes.spoken(step.answer, data), "", ())
 
     async def _call_out(
         self, run: _Run, attempt: Attempt, call: Call, say: Say, said: list[str]
@@ -261,7 +334,9 @@ class Advancer:
         run.spent[slot] = run.spent.get(slot, NO_USAGE) + replace(usage, calls=1)
         ended = Ended(attempt.n, "failed", at, error_code=error.code, usage=usage)
         log.info("%s: %s failed: %s", run.debate.id, step.actor, error.code)
-        decision = retry.decide(error, tried)
+        decision = retry.decide(error, tried, slot in run.repairs)
+        if isinstance(error, ProviderShapeError):
+            run.repairs[slot] = error
         if decision.wait is not None:
             run.wait = max(run.wait, decision.wait)
             if decision.shrink:
@@ -277,7 +352,7 @@ class Advancer:
         spoken = Spoken(
             step, bit, "", seat.model, attempt.started_at, usage=spent, error_code=error.code
         )
-        go_on = not limits.bounded(run.debate.limits)
+        go_on = _goes_on(run.debate)
         change = await self._commit(
             run, lambda row: moves.commit(row, fence, spoken, ended, at, go_on)
         )
@@ -334,3 +409,18 @@ class Advancer:
         for event in change.events:
             self._bus.publish(event)
         return change
+
+
+def _goes_on(debate: Debate) -> bool:
+    """Whether the next wave may begin with the commit of the last, unlooked at in between."""
+    return not limits.bounded(debate.limits) and debate.rules.outcome != "packet"
+
+
+def _used(reply: Reply) -> dict[str, Any]:
+    """What an answer cost that cannot be used."""
+    usage = reply.usage
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cost_usd": usage.cost_usd,
+    }

@@ -1,8 +1,11 @@
 """After the last turn: what was said goes into files."""
 
 import asyncio
+from collections.abc import Sequence
 
-from moot.core.debate import Debate
+from moot.core import council, moves, packet
+from moot.core.debate import Debate, Decision, Phase, Turn
+from moot.core.moves import Change, Decided, Record
 from moot.engine import failpoints
 from moot.ports import Records, Store
 
@@ -15,3 +18,27 @@ async def file(store: Store, records: Records, debate: Debate) -> None:
     await asyncio.to_thread(records.file, debate, turns)
     failpoints.hit("filed")
     await store.filed(debate.id, debate.last_seq)
+
+
+def decision(debate: Debate, turns: Sequence[Turn], fence: int, at: str) -> Change:
+    """A council brought to its end: consensus, packet and record follow from the turns."""
+    consensus = council.consensus(turns)
+    made = council.with_writeback(debate, council.packet(debate, turns, consensus))
+    packet.validate(made)
+    note = council.record(debate, made)
+    record = Record(
+        path=council.record_path(debate),
+        type=note["type"],
+        title=note["title"],
+        text=packet.markdown(made),
+        created_at=note["createdAt"],
+    )
+    outcome = Decision(
+        consensus["consensusScore"],
+        consensus["confidenceScore"],
+        made["decision"]["selectedOption"],
+    )
+    phases = [Phase(state, at, "ok") for state in ("Packetize", "Writeback")]
+    return moves.decide(
+        debate, fence, outcome, Decided(tuple(made["nextActions"]), record), phases, at
+    )

@@ -16,7 +16,7 @@ from moot.engine import finish
 from moot.engine.advance import Advancer
 from moot.engine.lease import Keeper, is_dead
 from moot.engine.supervise import Supervisor
-from moot.errors import InputError
+from moot.errors import InputError, StorageError
 from moot.ports import Bus, Clock, Dispatcher, Formats, Records, Store
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
@@ -79,6 +79,7 @@ class Service:
         options: Mapping[str, Any] | None = None,
         limits: Mapping[str, Any] | None = None,
         on_failure: str | None = None,
+        brief: Mapping[str, Any] | None = None,
         start: bool = True,
     ) -> Debate:
         """Make a debate and, unless told otherwise, start it. Bad input raises InputError."""
@@ -96,12 +97,17 @@ class Service:
             options=options,
             limits=limits,
             on_failure=on_failure,
+            brief=brief,
         )
         change = await self._store.create(debate, lambda row: moves.open_(row, start, iso(now)))
         self._publish(change)
         if start:
             self._dispatcher.dispatch(debate.id)
         return change.debate
+
+    async def council(self, asked: Mapping[str, Any], *, start: bool = True) -> Debate:
+        """A council, by its own request: problem, output_type and the rest of §5."""
+        return await self.create(**request.council(asked), format="council", start=start)
 
     async def start(self, debate_id: str) -> Debate:
         """Start one that was made to wait."""
@@ -162,6 +168,14 @@ class Service:
     async def attempts(self, debate_id: str) -> list[dict[str, Any]]:
         return await self._store.attempts(check_id(debate_id))
 
+    async def actions(self, debate_id: str) -> list[dict[str, Any]]:
+        """What a council decided to do next."""
+        return await self._store.actions(check_id(debate_id))
+
+    async def records(self, words: str = "", limit: int = 50) -> list[dict[str, Any]]:
+        """What was written back and holds every one of the words, newest first."""
+        return await self._store.records(words, limit)
+
     def formats(self) -> list[Format]:
         return self._formats.all()
 
@@ -209,7 +223,7 @@ class Service:
             await self._dispatcher.idle(debate_id)
             debate = await self._store.load(debate_id)
             if debate.status in FINAL or debate.status == "paused":
-                await finish.file(self._store, self._records, debate)
+                await self._file(debate)
                 return debate
             if not self._in_flight(debate):
                 self._dispatcher.dispatch(debate_id)
@@ -220,7 +234,7 @@ class Service:
     async def _advance(self, debate_id: str) -> None:
         debate = await self._advancer.advance(debate_id)
         if debate and (debate.status in FINAL or debate.status == "paused"):
-            await finish.file(self._store, self._records, debate)
+            await self._file(debate)
 
     async def _wish(self, debate_id: str, move: Wish) -> Debate:
         def decide(row: Debate, at: str) -> Change:
@@ -239,8 +253,15 @@ class Service:
         if go:
             self._dispatcher.dispatch(debate_id)
         elif change.debate.status in FINAL or change.debate.status == "paused":
-            await finish.file(self._store, self._records, change.debate)
+            await self._file(change.debate)
         return change.debate
+
+    async def _file(self, debate: Debate) -> None:
+        try:
+            await finish.file(self._store, self._records, debate)
+        except StorageError:
+            if debate.stop_reason != "structural_failure":  # that says it already
+                raise
 
     def _in_flight(self, debate: Debate) -> bool:
         return moves.held(debate, self._clock.now(), is_dead)

@@ -98,12 +98,6 @@ class Sentences:
             "Choose a model with a larger window for this speaker.",
         )
 
-    def not_json(self) -> ProviderError:
-        return self.make(
-            ProviderInvalidError,
-            f"{self._vendor.opening} did not answer with the JSON that was asked for. {_AGAIN}",
-        )
-
     def unreadable(self) -> ProviderError:
         return self.make(
             ProviderInvalidError,

@@ -5,11 +5,9 @@ even while its connection is closed, delays nobody beyond the deadline.
 """
 
 import asyncio
-import json
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
@@ -163,10 +161,8 @@ def _reply(line: Line, call: Call, heard: _Heard, error: BaseException | None) -
     if error is not None:
         _log.debug("%s: %s", line.card.model, type(error).__name__)
         raise explain(error, sentences, call.seconds)
-    if heard.over and call.schema is None:
-        return Reply(heard.text, line.card.model, usage, cut=True)
     if heard.over:
-        raise sentences.not_json()
+        return Reply(heard.text, line.card.model, usage, cut=True)
     if response is None or (failed and not response.provider_response_id and not heard.pieces):
         raise sentences.unreadable()  # it came to an end, and nothing in it was known
     if failed or response.finish_reason == "error":
@@ -202,24 +198,7 @@ def _answer(
         if heard.ended == "model_context_window_exceeded":
             raise sentences.too_long()
         raise sentences.unsaid() if cut else sentences.empty()
-    if call.schema is None:
-        return Reply(text, line.card.model, usage, cut=cut)
-    data = _parsed(text)
-    if data is None:
-        raise sentences.not_json()
-    return Reply(text, line.card.model, usage, data)
-
-
-def _parsed(text: str) -> Mapping[str, Any] | None:
-    """The JSON object in a text, with or without a fence of backticks around it."""
-    text = text.strip()
-    if text.startswith("```"):
-        text = text.partition("\n")[2].rpartition("```")[0]
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return cast(dict[str, Any], data) if isinstance(data, dict) else None
+    return Reply(text, line.card.model, usage, cut=cut)
 
 
 def _usage(

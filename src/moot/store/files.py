@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from moot.core import codec, transcript
+from moot.core import codec, council, packet, rounds, transcript
 from moot.core.debate import Debate, Turn
 from moot.errors import StorageError
 
@@ -36,6 +36,9 @@ class Folder:
                     return  # somebody filed what came later
                 for left in root.rglob(f".*{_TEMPORARY}"):
                     left.unlink()  # of a process that died half-way through a file
+                for name, data in _record(debate, turns).items():
+                    (self._home / name).parent.mkdir(parents=True, exist_ok=True)
+                    write_whole(self._home / name, data)
                 for name, data in _contents(debate, turns).items():
                     write_whole(root / name, data)
         except OSError as error:
@@ -86,23 +89,40 @@ def write_whole(path: Path, data: bytes) -> None:
 
 def _contents(debate: Debate, turns: Sequence[Turn]) -> dict[str, bytes]:
     contents = {"request.json": _json(codec.request(debate))}
-    for number, group in groupby(turns, key=lambda turn: turn.round):
-        said = list(group)
-        contents[f"rounds/round-{number}.json"] = _json(
-            {
-                "round": number,
-                "stage": said[0].stage,
-                "startedAt": said[0].started_at,
-                "finishedAt": said[-1].committed_at,
-                "turns": [codec.turn(turn) for turn in said],
-            }
-        )
+    for number, group in groupby(sorted(turns, key=_place), key=lambda turn: turn.round):
+        contents[f"rounds/round-{number}.json"] = _json(rounds.document(debate, list(group)))
+    if debate.outcome:
+        consensus, made = _decided(debate, turns)
+        contents["consensus.json"] = _json(consensus)
+        contents["final-packet.json"] = _json(made)
+        contents["final-packet.md"] = packet.markdown(made).encode()
     whole = {"debate": codec.debate(debate), "turns": [codec.turn(turn) for turn in turns]}
     contents["transcript.json"] = _json(whole)
     contents["transcript.md"] = transcript.markdown(debate, turns).encode()
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
     manifest = {"debate": debate.id, "lastSeq": debate.last_seq, "files": hashes}
     return {**contents, "manifest.json": _json(manifest)}
+
+
+def _decided(debate: Debate, turns: Sequence[Turn]) -> tuple[dict[str, Any], dict[str, Any]]:
+    consensus = council.consensus(turns)
+    return consensus, council.with_writeback(debate, council.packet(debate, turns, consensus))
+
+
+def _record(debate: Debate, turns: Sequence[Turn]) -> dict[str, bytes]:
+    """The note in the user's own store, as JSON and as a document."""
+    if not debate.outcome:
+        return {}
+    _, made = _decided(debate, turns)
+    path = council.record_path(debate)
+    return {
+        path: _json(council.record(debate, made)),
+        path.removesuffix(".json") + ".md": packet.markdown(made).encode(),
+    }
+
+
+def _place(turn: Turn) -> tuple[int, int]:
+    return (turn.round, turn.seq)
 
 
 def _json(value: Any) -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 from moot.core.format import Format, parse
 from moot.errors import InputError, NotFoundError
 
-BUILT_IN = ("standard", "classic", "custom", "duel")
+BUILT_IN = ("standard", "classic", "custom", "duel", "council")
 
 
 class FormatFiles:

@@ -1,13 +1,14 @@
 """The debates themselves: one row each, with cursor, counters and lease."""
 
 import json
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import bindparam, insert, select, text, update
 
 from moot.core import codec
-from moot.core.debate import Cursor, Debate, Participant, Usage
+from moot.core.debate import Cursor, Debate, Decision, Participant, Phase, Usage
 from moot.core.format import Format, digest, from_json, to_json
 from moot.errors import NotFoundError
 from moot.ports import Held
@@ -22,7 +23,11 @@ _PROGRESS = [
 _AT_REST = (
     "participants", "host", "status", "warnings", "stop_reason", "stop_requested_at", "wanted",
     "failure", "total", "files_seq", "fence", "lease_owner", "lease_until", "started_at",
-    "ended_at",
+    "ended_at", "phases", "outcome",
+)  # fmt: skip
+_AT_REST_COLUMNS = (
+    *(name for name in _AT_REST if name != "outcome"),
+    "consensus_score", "confidence_score", "selected_option",
 )  # fmt: skip
 
 _known: dict[str, Format] = {}
@@ -37,7 +42,7 @@ INSERT = Query(insert(runs))
 CHANGE = Query(
     update(runs)
     .where(runs.c.id == bindparam("b_id"))
-    .values({name: bindparam(name) for name in (*_PROGRESS, *_AT_REST)})
+    .values({name: bindparam(name) for name in (*_PROGRESS, *_AT_REST_COLUMNS)})
 )
 ADVANCE = Query(
     # what a turn changes, and no indexed column: half the cost of writing all of them
@@ -129,6 +134,7 @@ def _fixed(debate: Debate) -> dict[str, Any]:
         "on_failure": debate.on_failure,
         "created_at": debate.created_at,
         "artifact_root": f"records/debates/{debate.id}",
+        "brief": codec.dumps(dict(debate.brief)),
     }
 
 
@@ -156,7 +162,7 @@ def _progress(debate: Debate) -> dict[str, Any]:
 
 
 def _at_rest(debate: Debate) -> dict[str, Any]:
-    failure = codec.failure(debate.failure)
+    failure, outcome = codec.failure(debate.failure), debate.outcome
     return {
         "participants": _seats(debate.participants),
         "host": _seats((debate.host,)) if debate.host else None,
@@ -173,6 +179,10 @@ def _at_rest(debate: Debate) -> dict[str, Any]:
         "lease_until": debate.lease_until,
         "started_at": debate.started_at,
         "ended_at": debate.ended_at,
+        "phases": codec.dumps([asdict(phase) for phase in debate.phases]),
+        "consensus_score": outcome.consensus_score if outcome else None,
+        "confidence_score": outcome.confidence_score if outcome else None,
+        "selected_option": outcome.selected_option if outcome else None,
     }
 
 
@@ -233,4 +243,18 @@ def _debate(conn: Connection, value: dict[str, Any]) -> Debate:
         ),
         started_at=value["started_at"],
         ended_at=value["ended_at"],
+        brief=json.loads(value["brief"]) if value["brief"] != "{}" else {},
+        phases=_phases(value["phases"]),
+        outcome=_outcome(value),
     )
+
+
+@lru_cache(maxsize=1024)
+def _phases(text_: str) -> tuple[Phase, ...]:
+    return tuple(Phase(**phase) for phase in json.loads(text_))
+
+
+def _outcome(value: dict[str, Any]) -> Decision | None:
+    if value["selected_option"] is None:
+        return None
+    return Decision(value["consensus_score"], value["confidence_score"], value["selected_option"])

@@ -7,7 +7,7 @@ from moot.core.debate import Debate, Turn
 from moot.core.events import Event
 from moot.core.moves import Change, FencedError
 from moot.ports import Held
-from moot.store import attempts, log, runs
+from moot.store import attempts, log, outcomes, runs
 from moot.store.database import Database, DuplicateError
 from moot.store.query import Connection
 
@@ -59,6 +59,12 @@ class SqlStore:
     async def attempts(self, debate_id: str) -> list[dict[str, Any]]:
         return await self._db.read(lambda conn: attempts.of_debate(conn, debate_id))
 
+    async def actions(self, debate_id: str) -> list[dict[str, Any]]:
+        return await self._db.read(lambda conn: outcomes.actions_of(conn, debate_id))
+
+    async def records(self, words: str, limit: int) -> list[dict[str, Any]]:
+        return await self._db.read(lambda conn: outcomes.find_records(conn, words, limit))
+
     async def unfinished(self) -> list[str]:
         return await self._db.read(lambda conn: runs.ids(conn, runs.UNFINISHED))
 
@@ -84,4 +90,7 @@ def apply(conn: Connection, before: Debate, change: Change) -> None:
         log.add(conn, debate_id, event)
     for attempt in change.started:
         attempts.start(conn, debate_id, attempt)
+    if change.decided:
+        outcomes.keep_actions(conn, debate_id, [dict(a) for a in change.decided.actions])
+        outcomes.keep_record(conn, debate_id, change.decided.record)
     runs.change(conn, before, change.debate)

@@ -27,6 +27,7 @@ runs = Table(
     Column("on_failure", Text, nullable=False),
     Column("created_at", Text, nullable=False),
     Column("artifact_root", Text, nullable=False),  # below the home
+    Column("brief", Text, nullable=False, server_default="{}"),  # JSON: what a council is asked for
     # all that changes as the debate goes on
     Column("status", Text, nullable=False),
     Column("degraded", Integer, nullable=False),
@@ -58,6 +59,10 @@ runs = Table(
     Column("started_at", Text),
     Column("ended_at", Text),
     Column("updated_at", Text, nullable=False),
+    Column("phases", Text, nullable=False, server_default="[]"),  # JSON: a council's transitions
+    Column("consensus_score", Float),
+    Column("confidence_score", Float),
+    Column("selected_option", Text),
 )
 Index("debate_runs_newest", runs.c.created_at, runs.c.id)
 Index(
@@ -156,3 +161,28 @@ attempts = Table(
     Column("ended_at", Text),
 )
 Index("debate_attempts_n", attempts.c.debate_id, attempts.c.n, unique=True)
+
+actions = Table(
+    "debate_actions",
+    metadata,
+    Column("key", Key, primary_key=True),
+    Column("debate_id", Text, nullable=False),
+    Column("id", Text, nullable=False),  # A1, A2 …
+    Column("action", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("due", Text, nullable=False),
+    Column("status", Text, nullable=False),
+)
+Index("debate_actions_id", actions.c.debate_id, actions.c.id, unique=True)
+
+records = Table(
+    "debate_records",  # what was written back, for lists and searches; the files are the record
+    metadata,
+    Column("path", Text, primary_key=True),  # below the home
+    Column("debate_id", Text, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("created_at", Text, nullable=False),
+)
+Index("debate_records_newest", records.c.created_at, records.c.path)

@@ -7,7 +7,7 @@ nothing in it, inside a transaction.
 import pytest
 
 from moot.core import moves
-from moot.core.debate import Cursor, Debate, Failure, Turn, Usage
+from moot.core.debate import Cursor, Debate, Decision, Failure, Phase, Turn, Usage
 from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.format import Format
 from moot.core.moves import Attempt, Ended
@@ -55,7 +55,7 @@ class StoreContract:
     """Subclass it as `TestX(StoreContract)` with a `conn` fixture."""
 
     def test_a_debate_comes_back_as_it_was(self, conn: Connection) -> None:
-        debate = a_debate()
+        debate = a_debate().but(brief={"constraints": ["a", "b"]})
         runs.create(conn, debate)
         assert runs.load(conn, debate.id) == debate
 
@@ -85,6 +85,8 @@ class StoreContract:
             started_at=AT,
             ended_at=AT,
             updated_at=AT,
+            phases=(Phase("Intake", AT, "ok"), Phase("Round1", AT, "degraded")),
+            outcome=Decision(0.5, 0.25, "Neither"),
         )
         runs.change(conn, debate, changed)
         assert runs.load(conn, debate.id, lock=True) == changed
