@@ -1,5 +1,6 @@
 """`moot`: the command line. Heavy imports stay inside the commands, so that --help is quick."""
 
+import logging
 import sys
 from typing import Annotated
 
@@ -38,12 +39,15 @@ def options(
 
 def main() -> None:
     """Run the command; an error is one sentence on standard error, and never a traceback."""
+    logging.getLogger("moot").addHandler(logging.NullHandler())
     try:
         app()
     except InputError as error:
         _complain(error, 2)
     except MootError as error:
         _complain(error, 1)
+    except KeyboardInterrupt:
+        sys.exit(130)
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has gone
         sys.exit(0)

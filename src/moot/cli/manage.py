@@ -12,6 +12,7 @@ from moot.errors import InputError
 
 if TYPE_CHECKING:
     from moot.core.debate import Debate
+    from moot.core.format import Format
     from moot.engine.service import Service
 
 T = TypeVar("T")
@@ -112,7 +113,12 @@ def formats(json: Json = False) -> None:
     from moot.store.formats import FormatFiles
 
     files = FormatFiles(load_settings().home, load_settings().disabled_formats)
-    known = files.all()
+    known: list[Format] = []
+    for name in files.names():
+        try:
+            known.append(files.get(name))
+        except InputError as error:
+            typer.echo(f"moot: {error.message}", err=True)
     if json:
         _print([rules.model_dump(mode="json") for rules in known])
         return
@@ -142,14 +148,15 @@ def doctor(json: Json = False) -> None:
 
 
 def schema(
-    what: Annotated[str, typer.Argument(help="format")] = "format",
+    what: Annotated[str, typer.Argument(help="packet or format")] = "packet",
 ) -> None:
-    """The JSON Schema of a format file."""
+    """The JSON Schema of a council's packet, or of a format file."""
+    from moot.core import packet
     from moot.core.format import Format
 
-    if what != "format":
-        raise InputError(f"There is no schema {what!r}; there is format.", "schema")
-    _print(Format.model_json_schema())
+    if what not in ("packet", "format"):
+        raise InputError(f"There is no schema {what!r}; there are packet and format.", "schema")
+    _print(packet.schema() if what == "packet" else Format.model_json_schema())
 
 
 @database.command()

@@ -39,7 +39,7 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON document on standar
 
 
 def register(app: typer.Typer) -> None:
-    for command in (run, resume, end, retry, skip, watch):
+    for command in (run, council, resume, end, retry, skip, watch):
         app.command()(command)
 
 
@@ -99,6 +99,41 @@ def run(
     _carry(begin, json)
 
 
+def council(
+    problem: Annotated[str, typer.Argument(help="What is to be decided.")],
+    output_type: Annotated[
+        str, typer.Option(help="decision, writing, architecture, planning or evaluation.")
+    ] = "decision",
+    constraint: Annotated[
+        list[str] | None, typer.Option(help="Something the decision must keep to. Repeatable.")
+    ] = None,
+    role: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROLE=MODEL",
+            help="Proponent, Critic, Analyst, Synthesizer or Judge, e.g. Critic=claude.",
+        ),
+    ] = None,
+    record: Annotated[
+        str | None, typer.Option(help="What is written back: decision or worklog.")
+    ] = None,
+    max_turn_seconds: Annotated[float | None, typer.Option(help="5..120, default 35.")] = None,
+    max_turn_tokens: Annotated[int | None, typer.Option(help="128..4096, default 900.")] = None,
+    json: Json = False,
+) -> None:
+    """Let five roles decide a problem, and leave a decision that can be traced."""
+    request = {
+        "problem": problem,
+        "output_type": output_type,
+        "constraints": constraint or [],
+        "participants": [_role(text) for text in role or []],
+        "writeback_record_type": record,
+        "max_turn_seconds": max_turn_seconds,
+        "max_turn_tokens": max_turn_tokens,
+    }
+    _carry(lambda service: service.council(request), json)
+
+
 def resume(id_: Id, json: Json = False) -> None:
     """Go on with a debate that was paused, or that a crash left behind."""
     _carry(lambda service: service.resume(id_), json)
@@ -153,6 +188,7 @@ async def _carry_on(begin: Callable[["Service"], Awaitable["Debate"]], json: boo
     """Begin, show it live, and say how it ended. Ctrl-C pauses it at once."""
     from moot.bootstrap import open_service
     from moot.cli.screen import Quiet, Screen
+    from moot.core.status import FINAL
 
     live = sys.stdout.isatty() and not json
     async with open_service(pace=LIVE_PACE if live else 0.0) as service:
@@ -164,7 +200,8 @@ async def _carry_on(begin: Callable[["Service"], Awaitable["Debate"]], json: boo
             showing = asyncio.create_task(_show(service, debate.id, seen, screen))
             try:
                 debate = await service.wait(debate.id)
-                await showing
+                if debate.status in FINAL or debate.status == "paused":
+                    await showing
             finally:
                 showing.cancel()
         if json:
@@ -219,9 +256,16 @@ def _print_json(service: "Service", debate: "Debate", turns: list[Any]) -> None:
     whole = {
         **codec.debate(debate),
         "turns": [codec.turn(turn) for turn in turns],
+        "packet": _packet(debate, turns),
         "folder": service.folder(debate.id),
     }
     typer.echo(json.dumps(whole, ensure_ascii=False, indent=1))
+
+
+def _packet(debate: "Debate", turns: list[Any]) -> dict[str, Any] | None:
+    from moot.core.council import decided
+
+    return decided(debate, turns)[1] if debate.outcome else None
 
 
 def _options(rounds: int | None, given: list[str]) -> dict[str, Any]:
@@ -253,6 +297,14 @@ def _participant(text: str) -> dict[str, Any]:
     if not name.strip():
         raise InputError(f"--participant {text}: write it as NAME=MODEL.", "participants")
     return {"name": name.strip(), "stance": stance.strip() or None, "model": model or None}
+
+
+def _role(text: str) -> dict[str, Any]:
+    role, equals, model = text.partition("=")
+    provider, _, name = model.partition(":")
+    if not equals or not provider:
+        raise InputError(f"--role {text}: write it as ROLE=MODEL.", "participants")
+    return {"role": role.strip(), "model_provider": provider, "model_name": name or None}
 
 
 def _host(text: str | None) -> dict[str, Any] | None:

@@ -119,7 +119,18 @@ class Screen:
         out = self._console
         out.print(Rule(style="dim"))
         out.print(Text.assemble((_ending(debate), "bold"), (_bill(debate), "dim")))
-        if debate.failure:
+        if debate.outcome:
+            decision = debate.outcome
+            out.print(
+                Text.assemble(("Decision: ", "dim"), (decision.selected_option, "bold green"))
+            )
+            out.print(
+                f"[dim]Consensus {decision.consensus_score:.2f}, "
+                f"confidence {decision.confidence_score:.2f}; see final-packet.md[/dim]"
+            )
+        if debate.failure and debate.status == "failed":
+            out.print(f"[red]{escape(debate.failure.message)}[/red]")
+        elif debate.failure:
             seat = debate.seat(debate.failure.actor)
             out.print(f"[red]{escape(seat.name)}: {escape(debate.failure.message)}[/red]")
             out.print(f"  moot retry {debate.id}              restart the speaker")

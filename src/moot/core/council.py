@@ -439,3 +439,9 @@ def with_writeback(debate: Debate, packet_: Mapping[str, Any]) -> dict[str, Any]
     trace = packet_["trace"]
     refs = [*trace["evidenceRefs"], f"writeback:{record_path(debate)}"]
     return {**packet_, "trace": {**trace, "evidenceRefs": refs}}
+
+
+def decided(debate: Debate, turns: Sequence[Turn]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The consensus and the packet of a council, as its files show them."""
+    made = consensus(turns)
+    return made, with_writeback(debate, packet(debate, turns, made))

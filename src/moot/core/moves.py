@@ -262,8 +262,10 @@ def commit(
 def _after(change: Change, at: str, go_on: bool) -> Change:
     """What follows a turn: nothing while others speak, else the end, a wish, or the next wave."""
     debate = change.debate
-    if debate.open_calls or debate.status == "paused":
+    if debate.open_calls:
         return change
+    if debate.status == "paused":
+        return _join(change, _obey(debate, at)) if debate.wanted == "stop" else change
     ahead = schedule.plan(debate)
     if isinstance(ahead, Finish):
         if decides(debate):
@@ -303,8 +305,8 @@ def pause_for(debate: Debate, fence: int, failure: Failure, ended: Ended) -> Cha
         usage=debate.usage + ended.usage, open_calls=debate.open_calls - 1, failure=failure
     )
     change = Change(counted, ended=(ended,))
-    if counted.status == "paused":  # another speaker of the wave failed before
-        return change
+    if counted.status == "paused" and counted.wanted != "stop":
+        return change  # another speaker of the wave failed before
     if counted.wanted == "stop":
         return _join(change, _obey(counted, ended.at)) if not counted.open_calls else change
     return _join(change, _turn_to(counted.but(wanted=None), "paused", ended.at))
@@ -351,7 +353,7 @@ def stop(debate: Debate, *, in_flight: bool, at: str) -> Change:
     """Keep the step in flight, then nothing more."""
     status.check(debate.status, "stopped")
     wish = debate.but(wanted="stop", stop_requested_at=debate.stop_requested_at or at)
-    if in_flight:
+    if in_flight and (debate.status != "paused" or debate.open_calls):
         return _notice(wish, at, "A stop was asked for; the step in flight is kept.")
     return _obey(_take(wish), at)
 
@@ -390,11 +392,13 @@ def end(debate: Debate, at: str) -> Change:
     return _turn_to(closing, "ending", at)
 
 
-def retry(debate: Debate, model: str | None, at: str) -> Change:
+def retry(debate: Debate, model: str | None, warning: str | None, at: str) -> Change:
     """Try the step that failed again, with another model if one is given."""
     failure = _failed(debate, "retry")
     if model:
         debate = _recast(debate, failure.actor, model)
+    if warning and warning not in debate.warnings:
+        debate = debate.but(warnings=(*debate.warnings, warning))
     return _turn_to(debate.but(failure=None, wanted=None), "running", at)
 
 
@@ -449,7 +453,8 @@ def _take(debate: Debate) -> Debate:
 def _obey(debate: Debate, at: str) -> Change:
     if debate.wanted == "pause":
         return _turn_to(debate.but(wanted=None), "paused", at)
-    return _turn_to(_ended(debate.but(wanted=None), "stopped_by_user", at), "stopped", at)
+    stopped = debate.but(wanted=None, stop_reason=None)
+    return _turn_to(_ended(stopped, "stopped_by_user", at), "stopped", at)
 
 
 def _ended(debate: Debate, reason: StopReason, at: str) -> Debate:

@@ -198,6 +198,13 @@ def after(debate: Debate, bit: int) -> Cursor:
     return _cursor(debate, _settle(legs, _Place(place.leg, place.unit + 1, True)))
 
 
+def is_last(debate: Debate, wave: Wave) -> bool:
+    """Whether nothing more is asked for once this wave is spoken."""
+    for bit in wave.places:
+        debate = debate.but(cursor=after(debate, bit))
+    return debate.cursor == END
+
+
 def closing(debate: Debate) -> Cursor:
     """Where the closing summary stands when a debate is ended: after the last round spoken."""
     return Cursor(

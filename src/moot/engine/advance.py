@@ -17,8 +17,9 @@ from moot.core.prompts import Heard
 from moot.core.schedule import Finish, Slot, Step, Wave
 from moot.core.status import RUNNABLE
 from moot.core.times import iso
+from moot.core.transcript import UNDERSTUDY
 from moot.engine import failpoints, finish
-from moot.engine.lease import OVERDUE, Hand, Keeper, is_dead
+from moot.engine.lease import Hand, Keeper, is_dead
 from moot.errors import (
     PacketError,
     ProviderEmptyError,
@@ -193,11 +194,12 @@ class Advancer:
         if run.wait:
             await self._pause(run)
         fence, at = run.hand.fence, iso(self._clock.now())
-        if limits.bounded(run.debate.limits) and run.debate.status == "running":
-            cost, closing = self._estimates(run, ahead)
+        if limits.bounded(run.debate.limits):
             used, bounds = run.debate.usage, run.debate.limits
-            if not limits.fits(used, bounds, cost + closing):
-                summary = limits.fits(used, bounds, closing)
+            cost, closing = self._estimates(run, ahead)
+            reserve = closing and not schedule.is_last(run.debate, ahead)
+            if not limits.fits(used, bounds, cost + closing if closing and reserve else cost):
+                summary = closing is not None and limits.fits(used, bounds, closing)
                 await self._commit(run, lambda row: moves.out_of_budget(row, fence, summary, at))
                 return ()
         change = await self._commit(run, lambda row: moves.begin(row, fence, ahead.steps, at))
@@ -207,6 +209,7 @@ class Advancer:
         """Wait before another try; a wish or a lost lease cuts it short."""
         spread = run.wait * (1 + random.random() / 4)  # noqa: S311  many debates, not one instant
         run.wait = 0.0
+        run.hand.nudged.clear()  # what it was set for is long dealt with
         try:
             async with asyncio.timeout(spread):
                 await run.hand.nudged.wait()
@@ -234,8 +237,8 @@ class Advancer:
         )
         ended = Ended(attempt.n, "ok", at, model=reply.model, usage=replace(reply.usage, calls=0))
         go_on = _goes_on(run.debate)
-        change = await self._commit(
-            run, lambda row: moves.commit(row, fence, spoken, ended, at, go_on)
+        change = await self._settled(
+            run, ended, lambda row: moves.commit(row, fence, spoken, ended, at, go_on)
         )
         run.tries.pop(slot, None)
         run.repairs.pop(slot, None)
@@ -295,8 +298,8 @@ class Advancer:
         run.hand.add(task, loop.time() + call.seconds + GRACE_SECONDS)
         try:
             return await task
-        except asyncio.CancelledError as error:
-            if error.args == (OVERDUE,):
+        except asyncio.CancelledError:
+            if task in run.hand.overdue:
                 raise ProviderTimeoutError(
                     f"{call.model} took longer than {call.seconds:g} s."
                 ) from None
@@ -315,8 +318,9 @@ class Advancer:
         """Count what a cancelled call used, as far as one can tell."""
         text = "".join(said)
         card = self._speaker.card(call.model)
-        tokens_in = prompts.size(call.messages) if card.input_price else 0
-        tokens_out = prompts.estimate(text) if text and card.output_price else 0
+        metered = card.model != UNDERSTUDY
+        tokens_in = prompts.size(call.messages) if metered else 0
+        tokens_out = prompts.estimate(text) if metered and text else 0
         cost = tokens_in * (card.input_price or 0.0) + tokens_out * (card.output_price or 0.0)
         usage = Usage(tokens_in, tokens_out, cost, 0, estimated=True)
         ended = Ended(attempt.n, "cancelled", iso(self._clock.now()), usage=usage)
@@ -341,22 +345,31 @@ class Advancer:
             run.wait = max(run.wait, decision.wait)
             if decision.shrink:
                 self._shrink(run, step)
-            await self._commit(run, lambda row: moves.fail_attempt(row, fence, ended))
+            await self._settled(run, ended, lambda row: moves.fail_attempt(row, fence, ended))
             return
         seat = run.debate.seat(step.actor)
         if run.debate.on_failure == "pause" and run.debate.status != "ending":
             failure = Failure(error.code, error.message, seat.id, seat.model, tried, at)
-            await self._commit(run, lambda row: moves.pause_for(row, fence, failure, ended))
+            await self._settled(run, ended, lambda row: moves.pause_for(row, fence, failure, ended))
             return
         spent = run.spent.pop(slot)
         spoken = Spoken(
             step, bit, "", seat.model, attempt.started_at, usage=spent, error_code=error.code
         )
         go_on = _goes_on(run.debate)
-        change = await self._commit(
-            run, lambda row: moves.commit(row, fence, spoken, ended, at, go_on)
+        change = await self._settled(
+            run, ended, lambda row: moves.commit(row, fence, spoken, ended, at, go_on)
         )
         run.begun += change.started
+
+    async def _settled(self, run: _Run, ended: Ended, move: moves.Move) -> Change:
+        """Write what came of a call; if the debate is somebody else's by now, only its cost."""
+        try:
+            return await self._commit(run, move)
+        except FencedError:
+            fence = run.hand.fence
+            await self._store.change(run.debate.id, lambda row: moves.settle(row, fence, ended))
+            raise
 
     def _shrink(self, run: _Run, step: Step) -> None:
         seat = run.debate.seat(step.actor)
@@ -364,17 +377,17 @@ class Advancer:
         messages, _ = prompts.render(step, run.debate, run.heard, window)
         run.windows[seat.id] = min(window, prompts.size(messages)) // 2
 
-    def _estimates(self, run: _Run, ahead: Wave) -> tuple[Estimate, Estimate]:
-        """What the wave may take, and what must be kept back for the closing summary."""
+    def _estimates(self, run: _Run, ahead: Wave) -> tuple[Estimate, Estimate | None]:
+        """What the wave may take, and what a closing summary would, if one may still follow."""
         wave = limits.NOTHING
         for step in ahead.steps:
             wave = wave + self._estimate(run, step)
-        if any(step.kind == "summary" for step in ahead.steps):
-            return wave, limits.NOTHING
+        if run.debate.status == "ending" or any(step.kind == "summary" for step in ahead.steps):
+            return wave, None
         ending = replace(run.debate, status="ending", cursor=schedule.closing(run.debate))
         closing = schedule.plan(ending)
         if isinstance(closing, Finish):
-            return wave, limits.NOTHING
+            return wave, None
         return wave, self._estimate(run, closing.steps[0])
 
     def _estimate(self, run: _Run, step: Step) -> Estimate:

@@ -22,8 +22,7 @@ async def file(store: Store, records: Records, debate: Debate) -> None:
 
 def decision(debate: Debate, turns: Sequence[Turn], fence: int, at: str) -> Change:
     """A council brought to its end: consensus, packet and record follow from the turns."""
-    consensus = council.consensus(turns)
-    made = council.with_writeback(debate, council.packet(debate, turns, consensus))
+    consensus, made = council.decided(debate, turns)
     packet.validate(made)
     note = council.record(debate, made)
     record = Record(

@@ -13,7 +13,6 @@ from moot.ports import Clock, Reply, Store
 
 log = logging.getLogger(__name__)
 
-OVERDUE = "overdue"
 WATCH_SECONDS = 0.4
 """How often a worker looks whether its debates are still its own: an `end` said in another
 process must reach the call in flight within a second."""
@@ -61,6 +60,7 @@ class Hand:
         self.fence = fence
         self.nudged = asyncio.Event()  # something changed: do not sleep on
         self.lost = False
+        self.overdue: set[asyncio.Future[Reply]] = set()
         self._calls: dict[asyncio.Future[Reply], float] = {}  # until when each may take
 
     def add(self, call: asyncio.Future[Reply], until: float) -> None:
@@ -83,7 +83,8 @@ class Hand:
         """Cancel what has long been due: one look at all calls, not a timer for each."""
         for call, until in list(self._calls.items()):
             if until <= now:
-                call.cancel(OVERDUE)
+                self.overdue.add(call)
+                call.cancel()
 
 
 class Keeper:

@@ -59,10 +59,12 @@ class Service:
         self._keeper = keeper
         self._normalize = normalize
         self._default_model = default_model
+        self._closed = False
         dispatcher.start(self._advance)
 
     async def close(self) -> None:
         """Let go of every debate; those under way go on at the next start."""
+        self._closed = True
         await self.supervisor.close()
         await self._keeper.close()
         await self._dispatcher.close()
@@ -139,16 +141,20 @@ class Service:
 
     async def end(self, debate_id: str) -> Debate:
         """Call off what is in flight, here or elsewhere, and go to the closing summary."""
+        before = (await self.get(debate_id)).status
         debate = await self._verb(debate_id, moves.end)
         if debate.status == "ending":
-            self._keeper.call_off(debate_id)
+            if before != "ending":  # said twice, it does nothing more
+                self._keeper.call_off(debate_id)
             self._dispatcher.dispatch(debate_id)
         return debate
 
     async def retry(self, debate_id: str, model: str | None = None) -> Debate:
         """Restart the speaker that failed, with another model if one is given."""
-        canonical = self._normalize(model)[0] if model else None
-        return await self._verb(debate_id, lambda row, at: moves.retry(row, canonical, at), go=True)
+        canonical, warning = self._normalize(model) if model else (None, None)
+        return await self._verb(
+            debate_id, lambda row, at: moves.retry(row, canonical, warning, at), go=True
+        )
 
     async def skip(self, debate_id: str) -> Debate:
         """Go on without the turn that failed."""
@@ -218,12 +224,17 @@ class Service:
             subscription.close()
 
     async def wait(self, debate_id: str) -> Debate:
-        """Wait until the debate has ended or is paused, whoever advances it, and is filed."""
+        """Wait until the debate has ended or is paused, whoever advances it, and is filed.
+
+        A service that is closed meanwhile has let the debate go: it comes back as it stands.
+        """
         while True:
             await self._dispatcher.idle(debate_id)
             debate = await self._store.load(debate_id)
             if debate.status in FINAL or debate.status == "paused":
                 await self._file(debate)
+                return debate
+            if self._closed:
                 return debate
             if not self._in_flight(debate):
                 self._dispatcher.dispatch(debate_id)

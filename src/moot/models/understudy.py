@@ -12,7 +12,7 @@ from moot.models.understudy_speech import compose
 from moot.ports import Call, ModelCard, Reply, Say
 
 LABEL = "local:understudy"
-WINDOW = 32768
+WINDOW = 8192  # what `local` is taken for until somebody has looked for a server
 _GROUP = re.compile(r"(?:\s*\S+){1,3}\s*")
 
 

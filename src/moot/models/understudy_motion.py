@@ -6,6 +6,7 @@ in any language, is quoted as it stands, which is always grammatical.
 
 import re
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from moot.models.understudy_lines import lines
 
@@ -42,6 +43,9 @@ _BESIDE = re.compile(  # what may follow the subject of "is X …?"
 )
 
 
+Kind = Literal["policy", "view", "choice", "open", "answer"]
+
+
 @dataclass(frozen=True, slots=True)
 class Motion:
     """A motion in words that fit into a sentence."""
@@ -49,8 +53,14 @@ class Motion:
     text: str  # as it was put, on one line, without marks that would clash with quotation marks
     thing: str  # takes a singular verb: "banning cars"
     claim: str  # a clause: "cities should ban cars"
-    aliases: tuple[str, ...]  # for the second mention and on
+    kind: Kind  # the shape it has
+    act: str  # what it asks for, as a bare verb: "ban cars"; "" if it has none
     words: frozenset[str]  # its words in lower case, to tell other words from
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """What to call it at the second mention and on."""
+        return _ALIASES[self.kind]
 
 
 def read(motion: str) -> Motion:
@@ -58,10 +68,11 @@ def read(motion: str) -> Motion:
     text = " ".join(motion.split()).translate(str.maketrans({"“": "‘", "”": "’", '"': "’"}))
     words = frozenset(word.casefold() for word in _WORD.findall(text))
     body = text.rstrip(" .!?")
-    thing, claim, aliases = _shape(body, text.endswith("?")) or _quoted(text)
-    if max(len(thing.split()), len(claim.split())) > 14 or max(len(thing), len(claim)) > 110:
-        thing, claim, aliases = _quoted(text)
-    return Motion(clip(text, 24, 200), thing, claim, aliases, words)
+    shape = _shape(body, text.endswith("?")) or _quoted(text)
+    longest = (shape.thing, shape.claim)
+    if max(len(part.split()) for part in longest) > 14 or max(map(len, longest)) > 110:
+        shape = _quoted(text)
+    return Motion(clip(text, 24, 200), shape.thing, shape.claim, shape.kind, shape.act, words)
 
 
 def clip(text: str, words: int, chars: int) -> str:
@@ -71,11 +82,20 @@ def clip(text: str, words: int, chars: int) -> str:
     return short if short == text else short.rstrip(" ,;:.") + " …"
 
 
-_Shape = tuple[str, str, tuple[str, ...]]
-_STEPS = ("the proposal", "this step", "the idea")
-_VIEWS = ("that view", "this reading", "the idea")
-_CHOICES = ("that choice", "settling it now", "an early choice")
-_ANSWERS = ("a yes", "that answer", "a yes here")
+class _Shape(NamedTuple):
+    thing: str
+    claim: str
+    kind: Kind
+    act: str = ""
+
+
+_ALIASES: dict[Kind, tuple[str, ...]] = {
+    "policy": ("the proposal", "this step", "the idea"),
+    "view": ("that view", "this reading", "the idea"),
+    "choice": ("that choice", "settling it now", "an early choice"),
+    "open": ("that choice", "settling it now", "an early choice"),
+    "answer": ("a yes", "that answer", "a yes here"),
+}
 
 
 def _shape(body: str, question: bool) -> _Shape | None:
@@ -83,7 +103,8 @@ def _shape(body: str, question: bool) -> _Shape | None:
         one, two = either["one"], either["two"]
         one = one[0].lower() + one[1:] if two[0].islower() else one
         if len(one.split()) <= 3 and len(two.split()) <= 3:
-            return f"choosing {one} over {two}", f"we should choose {one} over {two}", _CHOICES
+            choice = f"{one} over {two}"
+            return _Shape(f"choosing {choice}", f"we should choose {choice}", "choice")
     if question and _WH.match(body):
         return _open(body)
     if asked := _ASKED.match(body):
@@ -102,11 +123,12 @@ def _open(body: str) -> _Shape:
     noun = _OPEN.match(body)
     if noun is None:
         question = f"“{clip(body, 9, 70)}”"
-        return f"settling {question} now", f"it is time to settle {question}", _CHOICES
+        now, claim = f"settling {question} now", f"it is time to settle {question}"
+        return _Shape(now, claim, "open", "settle it")
     name = noun["noun"]
     article = "" if name.endswith("s") else "an " if name[0] in "aeiouAEIOU" else "a "
     choice = f"settle on {article}{name}"
-    return f"{_gerund(choice)} now", f"it is time to {choice}", _CHOICES
+    return _Shape(f"{gerund(choice)} now", f"it is time to {choice}", "open", choice)
 
 
 def _inverted(aux: str, rest: list[str]) -> _Shape | None:
@@ -127,27 +149,27 @@ def _inverted(aux: str, rest: list[str]) -> _Shape | None:
 
 
 def _policy(who: str, modal: str, what: str) -> _Shape:
-    what = _LAST_OR.sub(r" rather than \1", what)
+    what = _LAST_OR.sub(r" rather than \1", what.removesuffix(" or not"))
     claim = f"{who} {modal} {what}"
     if what.startswith("be "):
-        return f"the rule that {claim}", claim, _STEPS
+        return _Shape(f"the rule that {claim}", claim, "policy")
     if who.lower().startswith(("no", "few ")) or not _PLAIN.match(what):
-        return f"accepting that {claim}", claim, _VIEWS
+        return _Shape(f"accepting that {claim}", claim, "view")
     what = re.sub(r"^stop (?=\w+ing\b)", "give up ", what)
-    doing = _AFTER_PRONOUN.sub(lambda m: f"{m[1]} {_gerund(_base(m[2]))}", what)
-    return _gerund(doing), claim, _STEPS
+    doing = _AFTER_PRONOUN.sub(lambda m: f"{m[1]} {gerund(_base(m[2]))}", what)
+    return _Shape(gerund(doing), claim, "policy", doing)
 
 
 def _view(who: str, aux: str, what: str) -> _Shape:
     claim = f"{who} {aux} {what}"
     if aux in ("is", "are") and who.lower() not in _PRONOUNS | {"there", "this", "that"}:
-        return f"treating {who} as {what}", claim, _VIEWS
-    return f"accepting that {claim}", claim, _VIEWS
+        return _Shape(f"treating {who} as {what}", claim, "view")
+    return _Shape(f"accepting that {claim}", claim, "view")
 
 
 def _quoted(text: str) -> _Shape:
     quote = f"“{clip(text, 9, 70)}”"
-    return f"a yes to {quote}", f"the answer to {quote} is yes", _ANSWERS
+    return _Shape(f"a yes to {quote}", f"the answer to {quote} is yes", "answer")
 
 
 def _lower(subject: str) -> str:
@@ -159,7 +181,7 @@ def _lower(subject: str) -> str:
     return first.lower() + subject[len(first) :] if common else subject
 
 
-def _gerund(phrase: str) -> str:
+def gerund(phrase: str) -> str:
     """ "write tests" → "writing tests", "not ban cars" → "not banning cars"."""
     words = phrase.split(" ")
     place = next((i for i, word in enumerate(words) if word.lower() not in _ADVERBS), 0)

@@ -182,9 +182,9 @@ def engine(path: Path) -> Engine:
 def storage_error(error: Exception, path: Path) -> StorageError:
     """One clear sentence for what a person can mend."""
     words = str(getattr(error, "orig", error)).lower()
-    if "full" in words:
+    if "full" in words or "disk i/o" in words:
         return StorageError(
-            f"The disk that holds {path.parent.parent} is full. Make room, then go on."
+            f"The disk that holds {path.parent.parent} is full or failing. Make room, then go on."
         )
     if "readonly" in words or "read-only" in words:
         return StorageError(f"{path} cannot be written. Check its permissions, or set MOOT_HOME.")

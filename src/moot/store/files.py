@@ -92,7 +92,7 @@ def _contents(debate: Debate, turns: Sequence[Turn]) -> dict[str, bytes]:
     for number, group in groupby(sorted(turns, key=_place), key=lambda turn: turn.round):
         contents[f"rounds/round-{number}.json"] = _json(rounds.document(debate, list(group)))
     if debate.outcome:
-        consensus, made = _decided(debate, turns)
+        consensus, made = council.decided(debate, turns)
         contents["consensus.json"] = _json(consensus)
         contents["final-packet.json"] = _json(made)
         contents["final-packet.md"] = packet.markdown(made).encode()
@@ -104,16 +104,11 @@ def _contents(debate: Debate, turns: Sequence[Turn]) -> dict[str, bytes]:
     return {**contents, "manifest.json": _json(manifest)}
 
 
-def _decided(debate: Debate, turns: Sequence[Turn]) -> tuple[dict[str, Any], dict[str, Any]]:
-    consensus = council.consensus(turns)
-    return consensus, council.with_writeback(debate, council.packet(debate, turns, consensus))
-
-
 def _record(debate: Debate, turns: Sequence[Turn]) -> dict[str, bytes]:
     """The note in the user's own store, as JSON and as a document."""
     if not debate.outcome:
         return {}
-    _, made = _decided(debate, turns)
+    _, made = council.decided(debate, turns)
     path = council.record_path(debate)
     return {
         path: _json(council.record(debate, made)),

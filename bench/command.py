@@ -1,0 +1,21 @@
+"""What `moot --help` costs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+def help_seconds(times: int = 5) -> float:
+    """CPU seconds, user and system, the best of some runs."""
+    return min(_once() for _ in range(times))
+
+
+def _once() -> float:
+    moot = Path(sys.executable).with_name("moot")
+    child = subprocess.Popen([moot, "--help"], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise RuntimeError(f"moot --help ended with {child.returncode}")
+    return used.ru_utime + used.ru_stime

@@ -1,0 +1,342 @@
+"""Any format, any roster: the plan ends, says nothing twice, and can be found again from turns."""
+
+import random
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+from moot.core import moves, request, schedule
+from moot.core.debate import NO_USAGE, Cursor, Debate, Turn, Usage
+from moot.core.format import Format
+from moot.core.schedule import END, Finish, Slot, Step, Wave
+
+AT = "2026-11-15T12:00:00.000Z"
+NAMES = ("Ada", "Ben", "Cleo", "Dov", "Edda", "Finn")
+CALM = settings(
+    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+
+
+# --- formats, rosters and options that are valid by construction ---
+
+
+def _stage(draw: st.DrawFn, name: str, host: str, rounds: int | str = 1) -> dict[str, Any]:
+    """A stage of participants: in sequence, together or, where there is a host, cued."""
+    ways = ["sequence", "together", *(["cued"] if host != "none" else [])]
+    way = draw(st.sampled_from(ways))
+    stage: dict[str, Any] = {"name": name, "rounds": rounds, "ask": f"Speak in {name}, {{name}}."}
+    if way == "together":
+        stage["together"] = True
+    if way == "cued":
+        stage |= {"cued": True, "cue": "Round {round} of {rounds}: the floor is {target}'s."}
+        stage["needs_host"] = host == "optional"
+    return stage
+
+
+def _hosts_stage(name: str, host: str, **more: Any) -> dict[str, Any]:
+    asks = {"name": name, "speakers": "host", "ask": "Speak as the host of: {motion}"}
+    return {**asks, "needs_host": host == "optional", **more}
+
+
+@st.composite
+def formats(draw: st.DrawFn, odd_summary: bool = False) -> Format:
+    """With `odd_summary`, participants sum up too, or a summary is not the last of it."""
+    host = draw(st.sampled_from(["none", "optional", "required"]))
+    options: dict[str, Any] = {}
+
+    def rounds(name: str, endless: bool) -> int | str:
+        low = 0 if endless else 1
+        if draw(st.booleans()):
+            return draw(st.integers(low, 3))
+        low = draw(st.integers(low, 1))
+        options[name] = {"default": 1, "min": low, "max": 3, "help": "How often."}
+        return name
+
+    stages: list[dict[str, Any]] = []
+    if draw(st.booleans()):
+        opens = host != "none" and draw(st.booleans())
+        first = _hosts_stage("prelude", host) if opens else _stage(draw, "prelude", host)
+        stages.append(first | {"prelude": True})
+    count = draw(st.integers(1, 3))
+    for place in range(count):
+        last = place == count - 1
+        endless = last and draw(st.booleans())
+        stages.append(_stage(draw, f"stage{place}", host, rounds(f"often{place}", endless)))
+        if not last and host != "none" and draw(st.integers(0, 4)) == 0:
+            stages.append(_hosts_stage(f"word{place}", host))
+    if all(stage.get("needs_host") for stage in stages):
+        stages[-1] = {
+            key: value
+            for key, value in stages[-1].items()
+            if key not in ("cued", "cue", "needs_host")
+        }
+    bounded = all(
+        stage.get("rounds", 1) != 0 and options.get(str(stage.get("rounds")), {}).get("min") != 0
+        for stage in stages
+    )
+    if odd_summary and (host == "none" or draw(st.booleans())) and bounded:
+        stages.append(_stage(draw, "summary", host) | {"kind": "summary"})
+        if draw(st.booleans()):
+            stages.append(_stage(draw, "afterwards", host))
+    elif host != "none" and (odd_summary or draw(st.booleans())):
+        stages.append(_hosts_stage("summary", host, kind="summary"))
+    low = draw(st.integers(1, 3))
+    return Format.model_validate(
+        {
+            "name": "drawn",
+            "title": "Drawn",
+            "description": "Drawn by lot.",
+            "rules": "Be kind.",
+            "max_turns": 60,
+            "roster": {
+                "min": low,
+                "max": draw(st.integers(low, 6)),
+                "host": host,
+                "order": draw(st.sampled_from(["given", "stance"])),
+            },
+            "options": options,
+            "stages": stages,
+        }
+    )
+
+
+def _turns_of(rules: Format, seats: int, hosted: bool, options: dict[str, int]) -> tuple[int, int]:
+    """How many turns have a count of their own, and how many one unit of the endless one takes."""
+    fixed, unit = 0, 0
+    for stage in rules.stages:
+        if stage.needs_host and not hosted:
+            continue
+        rounds = options[stage.rounds] if isinstance(stage.rounds, str) else stage.rounds
+        if rounds == 0:
+            unit = seats if stage.together else 2 if stage.cued else 1
+        speakers = 1 if stage.speakers == "host" else seats
+        fixed += rounds * speakers * (2 if stage.cued else 1)
+    return fixed, unit
+
+
+@st.composite
+def debates(draw: st.DrawFn, odd_summary: bool = False) -> Debate:
+    rules = draw(formats(odd_summary=odd_summary))
+    seats = draw(st.integers(rules.roster.min, rules.roster.max))
+    stances = st.sampled_from(["pro", "con", "neutral"])
+    hosted = rules.roster.host == "required" or (
+        rules.roster.host == "optional" and draw(st.booleans())
+    )
+    options = {
+        name: draw(st.integers(option.min, option.max)) for name, option in rules.options.items()
+    }
+    fixed, unit = _turns_of(rules, seats, hosted, options)
+    limits: dict[str, Any] = {}
+    if unit:
+        limits["max_turns"] = fixed + unit + draw(st.integers(0, 3 * seats))
+    elif draw(st.booleans()):
+        limits["max_turns"] = fixed + draw(st.integers(0, 5))
+    debate = request.build(
+        debate_id="debate_20261115_120000_abcdef",
+        at=AT,
+        motion="Any {motion} at all",
+        rules=rules,
+        default_model="local",
+        normalize=lambda model: (model, None),
+        participants=[{"name": name, "stance": draw(stances)} for name in NAMES[:seats]],
+        host={} if hosted else None,
+        options=options,
+        limits=limits,
+    )
+    if not unit:
+        assert schedule.total(debate) == fixed
+    else:
+        assert fixed + unit <= schedule.total(debate) <= debate.limits.max_turns
+    return debate.but(status="running")
+
+
+# --- a debate that is only walked through ---
+
+
+def turn_of(step: Step, seq: int) -> Turn:
+    return Turn(
+        seq=seq,
+        round=step.round,
+        stage=step.stage,
+        actor=step.actor,
+        name=step.actor,
+        kind=step.kind,
+        target=step.target,
+        instruction=None,
+        text="So be it.",
+        data=None,
+        status="ok",
+        error_code=None,
+        model="local",
+        usage=NO_USAGE,
+        started_at=AT,
+        committed_at=AT,
+    )
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """How far a debate has come: the debate with its cursor kept, and what was said."""
+
+    debate: Debate
+    turns: tuple[Turn, ...]
+
+
+def walk(debate: Debate, shuffle: random.Random) -> list[Prefix]:
+    """Every prefix, the whole last; the turns of a wave are committed in any order."""
+    prefixes = [Prefix(debate, ())]
+    while isinstance(ahead := schedule.plan(prefixes[-1].debate), Wave):
+        debate, turns = prefixes[-1].debate, prefixes[-1].turns
+        pick = shuffle.randrange(len(ahead.steps))
+        step, bit = ahead.steps[pick], ahead.places[pick]
+        moved = debate.but(
+            cursor=schedule.after(debate, bit),
+            round=step.round,
+            stage=step.stage,
+            turns=debate.turns + 1,
+        )
+        prefixes.append(Prefix(moved, (*turns, turn_of(step, len(turns) + 1))))
+        assert len(turns) < 2000, "the plan does not end"
+    return prefixes
+
+
+def slot(turn: Turn) -> Slot:
+    return (turn.round, turn.actor, turn.target if turn.kind == "cue" else None)
+
+
+@CALM
+@given(debates(), st.randoms(use_true_random=False))
+def test_the_plan_ends_and_says_nothing_twice(debate: Debate, shuffle: random.Random) -> None:
+    expected = schedule.total(debate)
+    prefixes = walk(debate, shuffle)
+    turns = prefixes[-1].turns
+    note(f"{[(t.round, t.stage, t.actor, t.kind, t.target) for t in turns]}")
+    assert len(turns) == expected <= debate.limits.max_turns
+    assert len({slot(turn) for turn in turns}) == len(turns)
+    rounds = [turn.round for turn in turns]
+    assert rounds == sorted(rounds)
+    assert set(rounds) <= set(range(max(rounds) + 1))
+    assert all((turn.round == 0) == (turn.stage == "prelude") for turn in turns)
+    finish = schedule.plan(prefixes[-1].debate)
+    assert isinstance(finish, Finish)
+    assert prefixes[-1].debate.cursor == END
+
+
+@CALM
+@given(debates(), st.randoms(use_true_random=False))
+def test_everyone_speaks_once_a_round_and_each_is_cued_first(
+    debate: Debate, shuffle: random.Random
+) -> None:
+    turns = walk(debate, shuffle)[-1].turns
+    stages = {stage.name: stage for stage in debate.rules.stages}
+    last_round = {turn.stage: turn.round for turn in turns}
+    endless = {
+        stage.name
+        for stage in debate.rules.stages
+        if (debate.options[stage.rounds] if isinstance(stage.rounds, str) else stage.rounds) == 0
+    }
+    heard: dict[tuple[int, str], list[str]] = {}
+    for before, turn in zip((None, *turns), turns, strict=False):
+        if turn.kind == "cue":
+            continue
+        if stages[turn.stage].cued:
+            assert before is not None
+            assert (before.kind, before.target, before.round) == ("cue", turn.actor, turn.round)
+        heard.setdefault((turn.round, turn.stage), []).append(turn.actor)
+    for (round_, stage), actors in heard.items():
+        assert len(actors) == len(set(actors))
+        if stages[stage].speakers == "host":
+            assert actors == ["host"]
+        elif stage not in endless or round_ < last_round[stage]:
+            assert set(actors) == {seat.id for seat in debate.participants}
+
+
+@CALM
+@given(debates(), st.randoms(use_true_random=False))
+def test_the_cursor_rebuilt_from_the_turns_is_the_one_kept(
+    debate: Debate, shuffle: random.Random
+) -> None:
+    for prefix in walk(debate, shuffle):
+        lost = prefix.debate.but(cursor=Cursor(7, "nowhere", "nobody", None, 3))
+        spoken = list(prefix.turns)
+        assert schedule.rebuild(lost, spoken) == prefix.debate.cursor
+        shuffle.shuffle(spoken)
+        assert schedule.rebuild(lost, spoken) == prefix.debate.cursor
+
+
+@CALM
+@given(debates(), st.randoms(use_true_random=False))
+def test_a_persons_note_does_not_move_the_cursor(debate: Debate, shuffle: random.Random) -> None:
+    for prefix in walk(debate, shuffle):
+        if not prefix.turns:
+            continue
+        noted = replace(prefix.turns[-1], kind="note", actor="you", target=None)
+        assert schedule.rebuild(prefix.debate, [*prefix.turns, noted]) == prefix.debate.cursor
+
+
+@CALM
+@given(debates(), st.randoms(use_true_random=False))
+def test_the_plan_is_the_same_every_time_and_reads_no_turns(
+    debate: Debate, shuffle: random.Random
+) -> None:
+    for prefix in walk(debate, shuffle):
+        planned = schedule.plan(prefix.debate)
+        other = prefix.debate.but(
+            turns=999, round=77, stage="nowhere", last_seq=4711, usage=Usage(1, 2, 3.0, 4), fence=9
+        )
+        assert schedule.plan(other) == planned
+        schedule._legs.cache_clear()
+        assert schedule.plan(prefix.debate) == planned
+        if isinstance(planned, Wave):
+            assert planned.width >= len(planned.steps) >= 1
+            assert len(planned.places) == len(planned.steps)
+
+
+@CALM
+@given(debates(), st.randoms(use_true_random=False))
+def test_a_step_that_opens_a_stage_says_so(debate: Debate, shuffle: random.Random) -> None:
+    stage: str | None = None
+    for prefix in walk(debate, shuffle):
+        ahead = schedule.plan(prefix.debate)
+        if isinstance(ahead, Wave) and not prefix.debate.cursor.done:
+            opened = {step.next_stage for step in ahead.steps}
+            assert opened == {ahead.steps[0].stage if ahead.steps[0].stage != stage else None}
+            stage = ahead.steps[0].stage
+            assert all(step.target_id == (step.target or step.actor) for step in ahead.steps)
+
+
+def check_closing(prefix: Prefix) -> None:
+    """Ended here, one summary follows, in a round of its own, and the turns lead there too."""
+    ended = moves.end(prefix.debate, AT).debate
+    assert (ended.status, ended.cursor) == ("ending", schedule.closing(prefix.debate))
+    assert schedule.rebuild(ended, prefix.turns) == ended.cursor
+    ahead = schedule.plan(ended)
+    assert isinstance(ahead, Wave)
+    assert len(ahead.steps) == 1 == ahead.width
+    step = ahead.steps[0]
+    assert (step.kind, step.actor, step.target) == ("summary", ended.seats[0].id, None)
+    assert step.round == max((turn.round for turn in prefix.turns), default=0) + 1
+    assert step.instruction
+    assert schedule.total(ended) == len(prefix.turns) + 1
+    closed = ended.but(cursor=schedule.after(ended, ahead.places[0]), turns=ended.turns + 1)
+    assert closed.cursor == END
+    assert schedule.rebuild(closed, [*prefix.turns, turn_of(step, 0)]) == END
+    assert schedule.plan(closed) == Finish("ended_by_user")
+
+
+@CALM
+@given(debates(), st.randoms(use_true_random=False))
+def test_ended_anywhere_one_summary_follows(debate: Debate, shuffle: random.Random) -> None:
+    for prefix in walk(debate, shuffle)[:-1]:
+        check_closing(prefix)
+
+
+@CALM
+@given(debates(odd_summary=True), st.randoms(use_true_random=False))
+def test_so_too_in_a_format_where_summaries_are_not_the_hosts_last_word(
+    debate: Debate, shuffle: random.Random
+) -> None:
+    for prefix in walk(debate, shuffle)[:-1]:
+        check_closing(prefix)
