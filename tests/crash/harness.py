@@ -13,6 +13,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -136,7 +137,7 @@ class Ground:
         moves.check_fence = noted_fence
 
     def rows(self, sql: str) -> list[tuple[object, ...]]:
-        with sqlite3.connect(self.settings.database) as conn:
+        with closing(sqlite3.connect(self.settings.database)) as conn, conn:
             return conn.execute(sql).fetchall()
 
     def unfinished(self) -> int:

@@ -91,11 +91,9 @@ def test_it_fails_when_a_commit_is_not_atomic(ground: Ground) -> None:
                 return
             for event in change.events:
                 log.add(conn, change.debate.id, event)
-            for point in ("RELEASE job", "COMMIT"):
-                conn.driver.execute(point)
+            conn.driver.execute("COMMIT")
             time.sleep(0.01)
-            for point in ("BEGIN IMMEDIATE", "SAVEPOINT job"):
-                conn.driver.execute(point)
+            conn.driver.execute("BEGIN IMMEDIATE")
             for ended in change.ended:
                 attempts.end(conn, change.debate.id, ended)
             for attempt in change.started:

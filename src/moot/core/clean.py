@@ -6,7 +6,7 @@ pattern is anchored or bounded, so that a hostile reply costs no more than its l
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -107,6 +107,8 @@ def _without_thoughts(text: str) -> str:
     A closing tag without its opening takes all that stands before it: some servers swallow the
     opening one. An opening tag that is never closed takes all that follows.
     """
+    if "<" not in text and "[" not in text:
+        return text.strip(" \t")
     kept: list[str] = []
     start, inside = 0, False
     for tag in _THOUGHT.finditer(text):
@@ -132,7 +134,8 @@ def _own_words(text: str, speaker: str, others: Sequence[str]) -> str:
     while True:
         text = _tidy(text)
         if labels:
-            text = _tidy(_one_voice(text, *labels))
+            voiced = _one_voice(text, *labels)
+            text = text if voiced == text else _tidy(voiced)
         bare = _unwrapped(text)
         if bare == text:
             return text
@@ -140,8 +143,10 @@ def _own_words(text: str, speaker: str, others: Sequence[str]) -> str:
 
 
 def _tidy(text: str) -> str:
-    lines = "\n".join(line.rstrip() for line in text.split("\n"))
-    return _BLANK.sub("\n\n", lines).strip()
+    if "\n" not in text:
+        return text.strip()
+    lines = "\n".join([line.rstrip() for line in text.split("\n")])
+    return (_BLANK.sub("\n\n", lines) if "\n\n\n" in lines else lines).strip()
 
 
 @lru_cache(maxsize=1024)
@@ -172,7 +177,7 @@ def _one_voice(text: str, at_line: re.Pattern[str], here: re.Pattern[str]) -> st
     """Strip the speaker's labels; from another's label on, drop all up to the speaker's next."""
     kept: list[str] = []
     position, mine = 0, True
-    for found in at_line.finditer(text):
+    for found in _at_lines(text, at_line):
         if not _is_label(found):
             continue
         if mine:
@@ -192,6 +197,17 @@ def _one_voice(text: str, at_line: re.Pattern[str], here: re.Pattern[str]) -> st
     if mine:
         kept.append(text[position:])
     return "".join(kept)
+
+
+def _at_lines(text: str, at_line: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """What `finditer` gives for a pattern of one line, without trying every character."""
+    start = 0
+    while True:
+        if found := at_line.match(text, start):
+            yield found
+        start = text.find("\n", start) + 1
+        if not start:
+            return
 
 
 def _is_label(label: re.Match[str]) -> bool:

@@ -47,6 +47,9 @@ class Usage:
     calls: int = 0
     estimated: bool = False
 
+    def with_calls(self, calls: int) -> "Usage":
+        return Usage(self.input_tokens, self.output_tokens, self.cost_usd, calls, self.estimated)
+
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             self.input_tokens + other.input_tokens,

@@ -91,6 +91,7 @@ class Change:
     started: tuple[Attempt, ...] = ()
     ended: tuple[Ended, ...] = ()
     decided: Decided | None = None
+    ahead: Wave | None = None  # what `started` begins, where a commit planned it
 
 
 Move = Callable[[Debate], Change]
@@ -274,7 +275,8 @@ def _after(change: Change, at: str, go_on: bool) -> Change:
     if debate.wanted:
         return _join(change, _obey(debate, at))
     if go_on and not debate.cursor.done:  # a speaker of this wave may be waiting to try again
-        return _join(change, _begin(debate, ahead.steps, at))
+        begun = _begin(debate, ahead.steps, at)
+        return Change(begun.debate, change.events, begun.started, change.ended, ahead=ahead)
     return change
 
 
@@ -475,7 +477,7 @@ def _begin(debate: Debate, steps: tuple[Step, ...], at: str) -> Change:
         for place, step in enumerate(steps, start=1)
     )
     counted = debate.but(
-        usage=replace(debate.usage, calls=calls + len(steps)),
+        usage=debate.usage.with_calls(calls + len(steps)),
         open_calls=debate.open_calls + len(steps),
     )
     return Change(counted, started=started)

@@ -104,7 +104,14 @@ def render(
     step: Step, debate: Debate, heard: Heard, window: int
 ) -> tuple[tuple[Message, ...], tuple[Turn, ...]]:
     """The prompt of a step for a model with that window, and the turns that are in it."""
-    system = _system(debate, debate.seat(step.actor))
+    system = _system(
+        debate.rules.rules,
+        debate.motion,
+        _brief(debate),
+        debate.seats,
+        debate.seat(step.actor),
+        debate.limits.max_turn_tokens,
+    )
     ask = _ask(step, debate)
     places = heard.visible(step)
     room = window - debate.limits.max_turn_tokens - estimate(system) - estimate(ask) - _NOTE
@@ -144,7 +151,6 @@ def _ask(step: Step, debate: Debate) -> str:
     return f"{step.instruction}\n{side.get(seat.stance, '')}Speak as {seat.name}."
 
 
-@lru_cache(maxsize=4096)
 def _persona(seat: Participant) -> str:
     stance = {"pro": "for the motion", "con": "against the motion"}.get(seat.stance, "no side")
     line = f"- {seat.name} ({'host' if seat.role == 'host' else stance})"
@@ -160,12 +166,20 @@ def _brief(debate: Debate) -> str:
     return f"What is wanted: {debate.brief.get('output_type', 'decision')}.\n{bounds}\n"
 
 
-def _system(debate: Debate, seat: Participant) -> str:
-    cast = "\n".join(_persona(other) for other in debate.seats)
-    length = max(debate.limits.max_turn_tokens * 6 // 10, 60)
+@lru_cache(maxsize=4096)
+def _system(
+    rules: str,
+    motion: str,
+    brief: str,
+    seats: tuple[Participant, ...],
+    seat: Participant,
+    max_turn_tokens: int,
+) -> str:
+    cast = "\n".join(_persona(other) for other in seats)
+    length = max(max_turn_tokens * 6 // 10, 60)
     return (
-        f"You are {seat.name}, one of the voices of a debate. {debate.rules.rules}\n\n"
-        f"The motion:\n{quote(debate.motion)}\n\n{_brief(debate)}"
+        f"You are {seat.name}, one of the voices of a debate. {rules}\n\n"
+        f"The motion:\n{quote(motion)}\n\n{brief}"
         f"Who is here:\n{cast}\n\n"
         "How to speak:\n"
         f"- Only as {seat.name}: never write another's lines, and do not begin with a name.\n"

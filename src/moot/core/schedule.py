@@ -177,6 +177,8 @@ def plan(debate: Debate) -> Wave | Finish:
     legs = legs_of(debate)
     place = _find(legs, debate, cursor)
     steps = tuple(_steps(debate, legs, place))
+    if not cursor.done:
+        return Wave(steps, tuple(range(len(steps))), len(steps))
     undone = tuple(i for i in range(len(steps)) if not cursor.done >> i & 1)
     return Wave(tuple(steps[i] for i in undone), undone, len(steps))
 
@@ -284,7 +286,7 @@ def _settle(legs: tuple[Leg, ...], place: _Place) -> _Place | None:
     while place.leg < len(legs):
         leg = legs[place.leg]
         if place.unit < leg.units:
-            return replace(place, cue=leg.stage.cued)
+            return _Place(place.leg, place.unit, leg.stage.cued)
         place = _Place(place.leg + 1, 0, True)
     return None
 

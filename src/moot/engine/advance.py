@@ -45,6 +45,7 @@ class _Run:
     debate: Debate
     heard: Heard
     begun: tuple[Attempt, ...] = ()  # calls of the next wave that are on record already
+    ahead: Wave | None = None  # that wave, where its commit planned it
     tries: dict[Slot, int] = field(default_factory=dict[Slot, int])
     spent: dict[Slot, Usage] = field(default_factory=dict[Slot, Usage])
     repairs: dict[Slot, ProviderShapeError] = field(default_factory=dict[Slot, ProviderShapeError])
@@ -121,7 +122,7 @@ class Advancer:
     async def _next(self, run: _Run) -> None:
         """One wave: as far as it gets."""
         fence = run.hand.fence
-        ahead = schedule.plan(run.debate)
+        ahead = run.ahead if run.ahead and run.begun else schedule.plan(run.debate)
         if moves.decides(run.debate) and not await self._reach(run):
             return
         if isinstance(ahead, Finish) and moves.decides(run.debate):
@@ -138,17 +139,17 @@ class Advancer:
         if not begun:
             return
         failpoints.hit("begun")
+        if len(begun) == len(ahead.steps) == 1:
+            await self._trip(run, begun[0], ahead.places[0], ahead.steps[0])
+            return
         steps = {
             step.slot: (bit, step) for bit, step in zip(ahead.places, ahead.steps, strict=True)
         }
         trips = [self._trip(run, attempt, *steps[attempt.step.slot]) for attempt in begun]
-        if len(trips) == 1:
-            await trips[0]
-        else:
-            results = await asyncio.gather(*trips, return_exceptions=True)
-            for error in results:
-                if isinstance(error, BaseException):
-                    raise error
+        results = await asyncio.gather(*trips, return_exceptions=True)
+        for error in results:
+            if isinstance(error, BaseException):
+                raise error
 
     async def _reach(self, run: _Run) -> bool:
         """Log the phases that a council has been through; False if one of them was silent."""
@@ -232,10 +233,10 @@ class Advancer:
             text=text,
             model=reply.model,
             started_at=attempt.started_at,
-            usage=run.spent.pop(slot, NO_USAGE) + replace(reply.usage, calls=1),
+            usage=run.spent.pop(slot, NO_USAGE) + reply.usage.with_calls(1),
             data=dict(reply.data) if reply.data is not None else None,
         )
-        ended = Ended(attempt.n, "ok", at, model=reply.model, usage=replace(reply.usage, calls=0))
+        ended = Ended(attempt.n, "ok", at, model=reply.model, usage=reply.usage.with_calls(0))
         go_on = _goes_on(run.debate)
         change = await self._settled(
             run, ended, lambda row: moves.commit(row, fence, spoken, ended, at, go_on)
@@ -243,6 +244,7 @@ class Advancer:
         run.tries.pop(slot, None)
         run.repairs.pop(slot, None)
         run.begun += change.started
+        run.ahead = change.ahead
         failpoints.hit("committed")
 
     async def _speak(self, run: _Run, attempt: Attempt, step: Step) -> tuple[Reply, str]:
@@ -361,6 +363,7 @@ class Advancer:
             run, ended, lambda row: moves.commit(row, fence, spoken, ended, at, go_on)
         )
         run.begun += change.started
+        run.ahead = change.ahead
 
     async def _settled(self, run: _Run, ended: Ended, move: moves.Move) -> Change:
         """Write what came of a call; if the debate is somebody else's by now, only its cost."""

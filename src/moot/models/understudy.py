@@ -5,8 +5,12 @@ It is deterministic and offline; `understudy_speech` composes what it says.
 
 import asyncio
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from moot.core.debate import Usage
+from moot.core.shapes import SHAPES
+from moot.models.understudy_council import answer
 from moot.models.understudy_data import satisfy
 from moot.models.understudy_speech import compose
 from moot.ports import Call, ModelCard, Reply, Say
@@ -26,8 +30,7 @@ class Understudy:
         return ModelCard(LABEL, WINDOW, 0.0, 0.0)
 
     async def speak(self, call: Call, say: Say) -> Reply:
-        text = compose(call.debate, call.step, call.heard)
-        data = None if call.schema is None else satisfy(call)
+        text, data = _answer(call)
         groups = _GROUP.findall(text)
         # However slow the pace, the turn ends within its time.
         pace = min(self._pace, call.seconds / 2 / max(len(groups), 1))
@@ -36,3 +39,12 @@ class Understudy:
                 await asyncio.sleep(pace)
             say(group)
         return Reply(text=text, model=LABEL, usage=Usage(calls=1), data=data)
+
+
+def _answer(call: Call) -> tuple[str, Mapping[str, Any] | None]:
+    """What is said, and as data where that was asked for."""
+    if call.step.answer in SHAPES:
+        data, text = answer(call)
+        return text, data
+    text = compose(call.debate, call.step, call.heard)
+    return text, None if call.schema is None else satisfy(call)

@@ -51,6 +51,7 @@ class Lens(_Table):
     label: str
     steps: bool = False  # fits something one does
     views: bool = False  # fits something one claims
+    ours: bool = False  # fits only what we ourselves do
     claim: Three
     why: Three
     ask: Three  # by the side of the one who is asked
@@ -74,6 +75,7 @@ class Asking(_Table):
     Judge: Lines
     other: Lines
     unheard: str
+    unheard_answer: str
     unheard_claim: str
 
     def of(self, role: str) -> Lines:
@@ -103,6 +105,7 @@ class Revising(_Table):
     unchallenged: str
     quiet: str
     held: Lines
+    held_asked: Lines
     theme: str
 
     def general(self, side: Side) -> Lines:
@@ -111,6 +114,7 @@ class Revising(_Table):
 
 class ReadingLines(_Table):
     together: str
+    together_all: str
     moved: str
     moved_after: str
     risk: str
@@ -121,6 +125,8 @@ class ReadingLines(_Table):
 
 class VerdictLines(_Table):
     most: str
+    most_one: str
+    most_all: str
     best: str
     won: str
     none: str

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any, cast
 
 from moot.core.debate import Debate
 from moot.models import understudy_ear as ear
+from moot.models.understudy_ruling import began
 from moot.models.understudy_speech import compose, number
 from moot.ports import Call
 
@@ -136,9 +137,5 @@ class _Filler:
 
 
 def _due(debate: Debate) -> str:
-    """Two weeks after the debate began: the one thing here that follows a date."""
-    try:
-        began = date.fromisoformat(debate.created_at[:10])
-    except ValueError:
-        began = date(2030, 1, 1)
-    return (began + timedelta(days=14)).isoformat()
+    """Two weeks after the debate began."""
+    return (began(debate.created_at) + timedelta(days=14)).isoformat()

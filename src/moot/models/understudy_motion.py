@@ -28,6 +28,7 @@ _EITHER = re.compile(r"^(?P<one>[\w' -]{1,40}?),? (?:or|vs\.?|versus) (?P<two>[\
 _LAST_OR = re.compile(r" or ((?:\S+ ){0,2}\S+)$")
 _AFTER_PRONOUN = re.compile(r"\b(before|after|while|when) (?:it|they|we|he|she|you|I) ([a-z]+)")
 
+_RATHER = re.compile(r"(?<=\brather than )[a-z]+")
 _PLAIN = re.compile(r"[A-Za-z]+\b")
 
 _WORDS = lines().english
@@ -99,7 +100,7 @@ _ALIASES: dict[Kind, tuple[str, ...]] = {
 
 
 def _shape(body: str, question: bool) -> _Shape | None:
-    if either := _EITHER.match(body):
+    if not _ASKED.match(body) and (either := _EITHER.match(body)):
         one, two = either["one"], either["two"]
         one = one[0].lower() + one[1:] if two[0].islower() else one
         if len(one.split()) <= 3 and len(two.split()) <= 3:
@@ -157,7 +158,8 @@ def _policy(who: str, modal: str, what: str) -> _Shape:
         return _Shape(f"accepting that {claim}", claim, "view")
     what = re.sub(r"^stop (?=\w+ing\b)", "give up ", what)
     doing = _AFTER_PRONOUN.sub(lambda m: f"{m[1]} {gerund(_base(m[2]))}", what)
-    return _Shape(gerund(doing), claim, "policy", doing)
+    thing = _RATHER.sub(lambda m: gerund(m[0]) if m[0] in _VERBS else m[0], gerund(doing))
+    return _Shape(thing, claim, "policy", doing)
 
 
 def _view(who: str, aux: str, what: str) -> _Shape:

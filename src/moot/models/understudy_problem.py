@@ -1,7 +1,7 @@
 """What the understudy makes of a council's problem: its options, and words to speak about it."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from moot.core.council import key
@@ -12,7 +12,9 @@ from moot.models.understudy_speech import number
 SIDES: tuple[Side, ...] = ("yes", "no", "third")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _TWICE_ENDED = re.compile(r"([.?!…]”)\.")
-_LISTED = re.compile(r"[:\u2013\u2014] *(?P<one>[^:,?]{1,40})(?:,[^:?]{1,80})? or (?P<two>[^:,?]{1,40})$")
+_LISTED = re.compile(
+    r"[:\u2013\u2014] *(?P<one>[^:,?]{1,40}?)(?:,[^:?]{1,80}?)?,? or (?P<two>[^:,?]{1,40})$"
+)
 _LONG = 9  # words; an option's label is short
 
 
@@ -34,10 +36,7 @@ class Problem:
 
     def side(self, option: str) -> Side | None:
         """Which of our own options a wording is; None for anybody else's."""
-        for side, wordings in self.options.items():
-            if key(option) in map(key, wordings):
-                return side
-        return None
+        return next((s for s in SIDES if key(option) in map(key, self.options[s])), None)
 
     def wording(self, side: Side, role: str) -> str:
         """The words that a role has for an option."""
@@ -46,11 +45,18 @@ class Problem:
 
     def lens(self, text: str) -> Lens | None:
         """Which lens a text of our own looks through."""
+        text = text.casefold()
         for lens in self.lenses:
             known = [part.of(side) for part in (lens.claim, lens.ask) for side in SIDES]
-            if any(self.fill(line) in text for line in known):
+            if any(self.fill(line).casefold() in text for line in known):
                 return lens
         return None
+
+    def question(self, text: str) -> str:
+        """A question without what led up to it."""
+        asks = (self.fill(lens.ask.of(side)) for lens in self.lenses for side in SIDES)
+        found = (ask for ask in asks if ask.casefold() in text.casefold())
+        return quotable(next(found, text), 240)
 
     def risk(self, text: str) -> RiskLine | None:
         """A risk of our own, with its severity and what to do about it."""
@@ -76,6 +82,8 @@ def problem(text: str, constraints: Lines) -> Problem:
     words |= {"act": motion.act or motion.claim, "claim": motion.claim}
     views = kind in ("view", "answer")
     fitting = [lens for lens in table.lenses if (lens.views if views else lens.steps)]
+    if kind not in ("policy", "task") or not motion.claim.startswith("we "):
+        fitting = [lens for lens in fitting if not lens.ours]
     return Problem(
         motion=motion,
         noun=options.noun,
@@ -97,7 +105,10 @@ def _shape(motion: Motion, text: str) -> tuple[Motion, str, dict[str, str]]:
     body = " ".join(text.split()).rstrip(" .!?")
     first, _, rest = body.partition(" ")
     if motion.kind == "open" and (listed := _LISTED.search(body)):
-        return motion, "choice", {"one": listed["one"].strip(), "two": listed["two"].strip()}
+        one, two = listed["one"].strip(), listed["two"].strip()
+        choice = f"{one} over {two}"
+        motion = replace(motion, thing=f"choosing {choice}", claim=f"we should choose {choice}")
+        return motion, "choice", {"one": one, "two": two}
     if motion.kind == "choice":
         one, _, two = motion.thing.removeprefix("choosing ").partition(" over ")
         return motion, "choice", {"one": one, "two": two}
@@ -107,16 +118,15 @@ def _shape(motion: Motion, text: str) -> tuple[Motion, str, dict[str, str]]:
     if motion.kind == "answer" and rest and first.lower() in council_lines().english.tasks.split():
         act = f"{first.lower()} {clip(rest.partition('. ')[0], 9, 70)}"
         thing = gerund(act) if not act.endswith("…") else "this task"
-        task = Motion(motion.text, thing, f"we should {act}", "policy", act, motion.words)
-        return task, "task", {}
+        return replace(motion, thing=thing, claim=f"we should {act}", act=act), "task", {}
     return motion, motion.kind, {}
 
 
 def _wordings(lines: Lines, words: dict[str, str]) -> Lines:
-    """Short labels; one that would be long falls back to how it begins."""
+    """Short labels; where all would be long, the beginning of one has to do."""
     made = [_filled(line, words) for line in lines]
     short = [label for label in made if len(label.split()) <= _LONG and len(label) <= 80]
-    return tuple(short) or (made[0].partition(", ")[0],) if len(made[0]) > 80 else tuple(made)
+    return tuple(short) or (clip(made[0].partition(", ")[0], _LONG, 80),)
 
 
 def _filled(line: str, words: dict[str, str]) -> str:

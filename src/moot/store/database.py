@@ -1,7 +1,9 @@
 """Runs functions on a connection: one writer thread that commits in groups, readers of their own.
 
-All functions that wait when the writer is free go into one transaction, each in its savepoint, so
-that a hundred debates share one fsync. A function that raises undoes itself and nobody else.
+All functions that wait when the writer is free go into one transaction, so that a hundred debates
+share one fsync. A function that raises undoes itself and nobody else: if it had written anything,
+the group is rolled back and run again, each function in a savepoint. So functions may run twice,
+and must do nothing but read and write the database.
 """
 
 import asyncio
@@ -98,6 +100,7 @@ class Database:
 
     def _write_groups(self) -> None:
         driver: sqlite3.Connection | None = None
+        conn: Connection | None = None
         last = False
         while not last and (group := self._jobs.get()) is not None:
             while not self._jobs.empty():
@@ -108,10 +111,12 @@ class Database:
                 group += more
             try:
                 driver = driver or connect(self.path)
-                _run_group(driver, group)
+                conn = conn or Connection("sqlite", driver, seen={})
+                _run_group(driver, conn, group)
             except BaseException as error:  # whoever waits must hear of it, whatever it is
                 if driver is not None and driver.in_transaction:
                     driver.execute("ROLLBACK")
+                conn = None
                 for failed in group:
                     failed.error = self._translate(error)
             _deliver(group)
@@ -124,23 +129,52 @@ class Database:
         return error
 
 
-def _run_group(driver: sqlite3.Connection, group: list[_Job]) -> None:
-    conn = Connection("sqlite", driver)
+def _run_group(driver: sqlite3.Connection, conn: Connection, group: list[_Job]) -> None:
+    """One transaction for all. Who is refused before writing anything has nothing to undo."""
+    driver.execute("BEGIN IMMEDIATE")
+    version = driver.execute("PRAGMA data_version").fetchone()[0]
+    if version != conn.version:  # another connection wrote: what was seen may be old
+        conn.seen, conn.version = {}, version
+    for job in group:
+        written = driver.total_changes
+        try:
+            job.result = job.fn(conn)
+        except Exception as error:
+            _in_trouble(error)
+            if driver.total_changes != written:
+                driver.execute("ROLLBACK")
+                _run_apart(driver, conn, group)
+                return
+            job.error = _refusal(error)
+    driver.execute("COMMIT")
+
+
+def _run_apart(driver: sqlite3.Connection, conn: Connection, group: list[_Job]) -> None:
+    """The same again, each in a savepoint of its own: one that fails half-way undoes itself."""
+    conn.seen = None
     driver.execute("BEGIN IMMEDIATE")
     for job in group:
+        job.error = None
         driver.execute("SAVEPOINT job")
         try:
             job.result = job.fn(conn)
-        except sqlite3.IntegrityError as error:
-            job.error = DuplicateError(str(error))
-            driver.execute("ROLLBACK TO job")
-        except sqlite3.Error:
-            raise  # the database itself is in trouble, and everyone's transaction with it
         except Exception as error:
-            job.error = error
+            _in_trouble(error)
+            job.error = _refusal(error)
             driver.execute("ROLLBACK TO job")
         driver.execute("RELEASE job")
     driver.execute("COMMIT")
+    conn.seen = {}
+
+
+def _in_trouble(error: Exception) -> None:
+    """Raise what is the database's own trouble, and with it everyone's."""
+    if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.IntegrityError):
+        raise error
+
+
+def _refusal(error: Exception) -> Exception:
+    return DuplicateError(str(error)) if isinstance(error, sqlite3.IntegrityError) else error
 
 
 def _deliver(group: list[_Job]) -> None:

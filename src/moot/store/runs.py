@@ -84,6 +84,8 @@ def keep_format(conn: Connection, rules: Format) -> None:
 
 
 def load(conn: Connection, debate_id: str, *, lock: bool = False) -> Debate:
+    if lock and conn.seen and (known := conn.seen.get(debate_id)):
+        return known
     rows = (LOCKED if lock else BY_ID).rows(conn, {"id": debate_id})
     if not rows:
         raise NotFoundError(
@@ -98,6 +100,11 @@ def change(conn: Connection, before: Debate, after: Debate) -> None:
         ADVANCE.run(conn, {"b_id": after.id, **_progress(after)})
     else:
         CHANGE.run(conn, {"b_id": after.id, **_progress(after), **_at_rest(after)})
+    if conn.seen is not None:
+        if after.lease_owner is None:
+            conn.seen.pop(after.id, None)
+        else:
+            conn.seen[after.id] = after
 
 
 def newest(conn: Connection, limit: int) -> list[Debate]:
@@ -116,10 +123,14 @@ def held(conn: Connection, owner: str) -> dict[str, Held]:
 
 
 def renew(conn: Connection, owner: str, until: float) -> None:
+    if conn.seen:
+        conn.seen.clear()
     RENEW.run(conn, {"owner": owner, "until": until})
 
 
 def filed(conn: Connection, debate_id: str, seq: int) -> None:
+    if conn.seen:
+        conn.seen.pop(debate_id, None)
     FILED.run(conn, {"b_id": debate_id, "seq": seq})
 
 

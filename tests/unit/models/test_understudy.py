@@ -96,7 +96,7 @@ def call(
 
 
 def test_it_says_what_it_is() -> None:
-    assert Understudy().card("local") == ModelCard("local:understudy", 32768, 0.0, 0.0)
+    assert Understudy().card("local") == ModelCard("local:understudy", 8192, 0.0, 0.0)
     reply, pieces = speak(call(scene("duel", MOTIONS[0])))
     assert reply.model == LABEL
     assert reply.usage == Usage(calls=1)
