@@ -5,7 +5,7 @@ caches hit. Another's words stand behind `> ` on every line: material, never an 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
@@ -34,6 +34,20 @@ def quote(text: str) -> str:
     return "\n".join("> " + line for line in text.splitlines()) or ">"
 
 
+@dataclass(slots=True)
+class _Thread:
+    """A seat's view of what was said, as far as it was read: it only ever grows."""
+
+    messages: list[Message] = field(default_factory=list[Message])
+    others: list[str] = field(default_factory=list[str])  # since the seat last spoke
+    read: int = 0
+
+    def speak(self, text: str) -> None:
+        heard = "\n\n".join(self.others) or "The floor is yours."
+        self.messages += (Message("user", heard), Message("assistant", text))
+        self.others.clear()
+
+
 class Heard:
     """The transcript as prompts need it: each turn is quoted once, however often it is read."""
 
@@ -41,7 +55,9 @@ class Heard:
         self.turns: list[Turn] = []
         self._quotes: list[str] = []
         self._sizes: list[int] = []
+        self._size = 0
         self._all_ok = True
+        self._threads: dict[str, _Thread] = {}
         for turn in turns:
             self.add(turn)
 
@@ -50,6 +66,7 @@ class Heard:
         self._all_ok = self._all_ok and turn.status == "ok"
         self._quotes.append(_quoted(turn))
         self._sizes.append(estimate(self._quotes[-1]))
+        self._size += self._sizes[-1]
 
     def visible(self, step: Step) -> Sequence[int]:
         """Which turns the step may see. Who speaks together does not hear the others' round."""
@@ -67,19 +84,20 @@ class Heard:
 
     def messages(self, step: Step, places: Sequence[int], left_out: int) -> list[Message]:
         """The visible turns as messages: the seat's own as `assistant`, runs of others' merged."""
-        messages: list[Message] = []
-        others: list[str] = [_left_out(left_out)] if left_out else []
-        for place in places:
+        whole = isinstance(places, range) and not left_out and len(places) == len(self.turns)
+        thread = self._threads.setdefault(step.actor, _Thread()) if whole else _Thread()
+        if left_out:
+            thread.others.append(_left_out(left_out))
+        for place in places[thread.read :]:
             turn = self.turns[place]
-            if turn.actor != step.actor:
-                others.append(self._quotes[place])
-                continue
-            messages.append(Message("user", "\n\n".join(others) or "The floor is yours."))
-            messages.append(Message("assistant", turn.text))
-            others = []
-        if others:
-            messages.append(Message("user", "\n\n".join(others)))
-        return messages
+            if turn.actor == step.actor:
+                thread.speak(turn.text)
+            else:
+                thread.others.append(self._quotes[place])
+        thread.read = len(places)
+        if not thread.others:
+            return list(thread.messages)
+        return [*thread.messages, Message("user", "\n\n".join(thread.others))]
 
     def cut(self, places: Sequence[int], room: int) -> int:
         """How many of the oldest turns must go so that the rest fits into `room` tokens.
@@ -87,7 +105,9 @@ class Heard:
         They go in quarters of the room, not one by one: the prompts of several turns then share
         their beginning, and caches go on hitting.
         """
-        surplus = sum(self._sizes[place] for place in places) - room
+        whole = isinstance(places, range) and len(places) == len(self.turns)
+        said = self._size if whole else sum(self._sizes[place] for place in places)
+        surplus = said - room
         if surplus <= 0:
             return 0
         quarter = max(room // 4, 1)
@@ -122,6 +142,8 @@ def render(
         messages[-1] = Message("user", f"{messages[-1].text}\n\n{ask}")
     else:
         messages.append(Message("user", ask))
+    if isinstance(kept, range):
+        return tuple(messages), tuple(heard.turns[kept.start : kept.stop])
     return tuple(messages), tuple(heard.turns[place] for place in kept)
 
 

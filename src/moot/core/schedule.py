@@ -335,6 +335,8 @@ def _steps(debate: Debate, legs: tuple[Leg, ...], place: _Place) -> Iterable[Ste
 
 
 def _target(debate: Debate, stage: Stage, seat: Participant) -> str | None:
+    if not stage.targets:
+        return None
     role = stage.targets.get(seat.role)
     return next((other.id for other in debate.participants if other.role == role), None)
 
@@ -342,7 +344,7 @@ def _target(debate: Debate, stage: Stage, seat: Participant) -> str | None:
 def _words(
     debate: Debate, stage: Stage, seat: Participant, number: int, leg: Leg
 ) -> dict[str, str]:
-    target = stage.targets.get(seat.role) or seat.name
+    target = stage.targets.get(seat.role, seat.name) if stage.targets else seat.name
     return {
         "name": seat.name,
         "target": target,

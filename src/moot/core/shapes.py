@@ -170,6 +170,8 @@ def find(text: str) -> dict[str, Any]:
         try:
             found, end = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
+            if text[place + 1 : place + 50].lstrip()[:1] == '"':
+                break  # an object that is broken or cut: what stands inside it is no answer
             place = text.find("{", place + 1)
             continue
         if isinstance(found, dict) and (best is None or len(str(found)) > len(str(best))):  # pyright: ignore[reportUnknownArgumentType]
