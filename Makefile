@@ -30,9 +30,11 @@ check: setup
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
+# In an environment of its own: the peers' dependencies stay out of the tests'.
 bench: setup
-	@$(UV) pip install -q -p $(BIN)/python --require-hashes -r bench/requirements.lock
-	$(BIN)/python -m bench.run
+	@test -x .venv-bench/bin/python || $(UV) venv -q -p $(BIN)/python .venv-bench
+	@$(UV) pip install -q -p .venv-bench/bin/python --require-hashes -r bench/requirements.lock
+	PYTHONPATH=src .venv-bench/bin/python -m bench.run
 
 stress: setup
 	MOOT_STRESS=1 $(BIN)/pytest tests/crash -s
@@ -45,4 +47,4 @@ lock:
 	$(UV) pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --group bench -c requirements.lock pyproject.toml -o bench/requirements.lock
 
 clean:
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis dist build
+	rm -rf .venv .venv-bench .pytest_cache .ruff_cache .hypothesis dist build

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 
 def help_seconds(times: int = 5) -> float:
@@ -12,8 +11,8 @@ def help_seconds(times: int = 5) -> float:
 
 
 def _once() -> float:
-    moot = Path(sys.executable).with_name("moot")
-    child = subprocess.Popen([moot, "--help"], stdout=subprocess.DEVNULL)
+    code = "from moot.cli.main import main; main()"
+    child = subprocess.Popen([sys.executable, "-c", code, "--help"], stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from statistics import median
 
-from bench import command, floor, memory, peers, throughput
+from bench import command, council, floor, memory, peers, throughput
 from bench.table import Row, at_least, at_most, below, beside, show
 
 RUNS = 3
@@ -63,6 +63,7 @@ def quick() -> list[Row]:
         at_least("one debate of 40 turns", lone.rate, 10, "turns/s"),
         at_most("its last turns over its first", lone.last / lone.first, 20, "times"),
         at_most("database over text", crowd.database_bytes / crowd.text_bytes, 10, "times"),
+        at_most("a council, answers of 0.1 s", council.answer_times(0.1), 17, "answer-times"),
         below("moot --help, CPU", command.help_seconds(1), 3, "s"),
         below("20 debates that wait, peak", memory.scripted(20).peak, 300, "MB"),
         below("20 that wait in the SDK, peak", memory.on_the_wire(20).peak, 300, "MB"),
@@ -106,6 +107,8 @@ def _size_rows(crowd: throughput.Crowd) -> list[Row]:
 
 
 def _process_rows() -> list[Row]:
+    _say("a council whose answers take 0.5 s")
+    session = council.answer_times()
     _say("moot --help, 5 times")
     cpu = command.help_seconds()
     _say("1,000 debates that wait")
@@ -113,6 +116,8 @@ def _process_rows() -> list[Row]:
     _say("1,000 debates that wait in the SDK")
     calling = memory.on_the_wire()
     return [
+        at_most("a council of 17 turns", session, 7, "answer-times"),
+        beside("over its critical path of 5", session / council.CRITICAL_PATH, "times"),
         below("moot --help, CPU, best of 5", cpu, 0.3, "s"),
         below("1,000 debates that wait, peak", asleep.peak, 300, "MB", _grown(asleep)),
         below("1,000 that wait in the SDK, peak", calling.peak, 300, "MB", _grown(calling)),

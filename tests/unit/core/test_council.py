@@ -369,3 +369,14 @@ def test_a_revision_without_revisions_is_invalid() -> None:
 def test_keys_forget_case_and_punctuation() -> None:
     assert key(" Do it — now! ") == key("do it, now")
     assert key("50% off") != key("50 off")
+
+
+def test_the_worked_example_of_the_docs() -> None:
+    made = [
+        Stand("Proponent", "trial", 0.8, 1),
+        Stand("Critic", "wait", 0.9, 2),
+        Stand("Analyst", "trial", 0.6, 3),
+        Stand("Judge", "trial", 0.7, 4),
+    ]
+    counted = tally(made, one_name(["trial", "wait"], None))
+    assert (counted.leader, counted.consensus, counted.confidence) == ("trial", 0.6375, 0.75)
