@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from moot.engine.service import Service
     from moot.errors import InputError, MootError, NotFoundError, ProviderError, StateError
     from moot.ports import Call, ModelCard, Reply, Speaker
-    from moot.python import Finished, run
+    from moot.python import Finished, replay_debate_mode, run, run_debate_mode
     from moot.settings import Settings
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "open": ("moot.bootstrap", "open_service"),
-    "run": ("moot.python", "run"),
-    "Finished": ("moot.python", "Finished"),
+    **dict.fromkeys(
+        ("run", "Finished", "run_debate_mode", "replay_debate_mode"), ("moot.python", "")
+    ),
     "Settings": ("moot.settings", "Settings"),
     "Service": ("moot.engine.service", "Service"),
     "Format": ("moot.core.format", "Format"),
@@ -50,7 +51,7 @@ __all__ = [
     "Call", "Debate", "Delta", "Event", "Failure", "Finished", "Format", "InputError", "Limits",
     "ModelCard", "MootError", "NotFoundError", "Participant", "ProviderError", "Reply", "Service",
     "Settings", "Speaker", "StateError", "StatusChanged", "Turn", "TurnCommitted", "Usage",
-    "__version__", "open", "run",
+    "__version__", "open", "replay_debate_mode", "run", "run_debate_mode",
 ]  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from moot.core.debate import Debate, Turn, Usage
-from moot.core.events import Delta, Event
+from moot.core.events import Delta, Event, StatusChanged
 from moot.core.format import Format
 from moot.core.moves import Change
 from moot.core.prompts import Message
@@ -114,8 +114,13 @@ class Store(Protocol):
 class Records(Protocol):
     """The files beside the database."""
 
-    def file(self, debate: Debate, turns: Sequence[Turn]) -> None:
-        """Write all files of a debate, each whole or not at all. Blocking."""
+    def file(
+        self, debate: Debate, turns: Sequence[Turn], events: Sequence[StatusChanged] = ()
+    ) -> None:
+        """Write all files of a debate, each whole or not at all. Blocking.
+
+        `events` is what the log holds beside the turns.
+        """
         ...
 
     def folder(self, debate_id: str) -> str: ...

@@ -1,4 +1,4 @@
-"""`moot.run`: what `moot run` does, for a Python program."""
+"""What `moot run`, `moot council` and `moot replay` do, for a Python program."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moot.bootstrap import open_service
+from moot.bootstrap import load_settings, open_service
+from moot.core import codec, council
 from moot.core.debate import Debate, Turn
 from moot.core.status import Status
 from moot.ports import Speaker
 from moot.settings import Settings
+from moot.store.reindex import examine
+from moot.store.replay import document
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +63,37 @@ def run(
             return Finished(debate, tuple(turns), Path(service.folder(debate.id)))
 
     return asyncio.run(carry())
+
+
+def run_debate_mode(
+    request: Mapping[str, Any],
+    *,
+    settings: Settings | None = None,
+    speaker: Speaker | None = None,
+) -> dict[str, Any]:
+    """Hold a council, by its own request, to its end. `packet` is None where none was made."""
+
+    async def carry() -> dict[str, Any]:
+        async with open_service(settings, speaker=speaker) as service:
+            made = await service.council(request)
+            debate = await service.wait(made.id)
+            turns = await service.turns(debate.id)
+            return {
+                "runId": debate.id,
+                "status": debate.status,
+                "stopReason": debate.stop_reason,
+                "degraded": debate.degraded,
+                "packet": council.decided(debate, turns)[1] if debate.outcome else None,
+                "warnings": list(debate.warnings),
+                "failure": codec.failure(debate.failure),
+                "folder": service.folder(debate.id),
+            }
+
+    return asyncio.run(carry())
+
+
+def replay_debate_mode(run_id: str, *, settings: Settings | None = None) -> dict[str, Any]:
+    """A debate from its files alone, and where they or the database disagree. Changes nothing."""
+    settings = settings or load_settings()
+    seen = examine(settings.home, settings.database, run_id, settings.disabled_formats)
+    return document(seen.replay, seen.indexed, seen.issues)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from moot.cli import manage, run
+from moot.cli import manage, replay, run
 from moot.errors import InputError, MootError
 
 app = typer.Typer(
@@ -18,6 +18,7 @@ app = typer.Typer(
 )
 run.register(app)
 manage.register(app)
+replay.register(app)
 
 
 def _version(value: bool) -> None:

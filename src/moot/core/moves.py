@@ -193,8 +193,7 @@ def decide(
     """The packet is written and the record too: the council is completed."""
     reached = reach(debate, fence, phases, at).debate.but(outcome=outcome)
     done = _turn_to(_ended(reached, debate.rules.ends, at), "completed", at)
-    filed = done.debate.but(files_seq=done.debate.last_seq)  # its files were written first
-    return replace(done, debate=filed, decided=decided)
+    return replace(done, decided=decided)
 
 
 def fail(
@@ -327,6 +326,8 @@ def settle(debate: Debate, fence: int, ended: Ended) -> Change:
     """How a called-off call ended: money spent is counted whoever has the debate by now."""
     still_open = debate.open_calls - 1 if debate.fence == fence else debate.open_calls
     counted = debate.but(usage=debate.usage + ended.usage, open_calls=max(still_open, 0))
+    if debate.ended_at:
+        counted = counted.but(files_seq=0)  # its files are to show that, too
     return Change(counted, ended=(ended,))
 
 

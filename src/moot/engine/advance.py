@@ -10,7 +10,7 @@ from typing import Any
 from moot.core import council, limits, moves, prompts, retry, schedule, shapes
 from moot.core.clean import clean, visible
 from moot.core.debate import NO_USAGE, Debate, Failure, Usage
-from moot.core.events import Delta
+from moot.core.events import Delta, StatusChanged
 from moot.core.limits import Estimate
 from moot.core.moves import Attempt, Change, Ended, FencedError, NotClaimedError, Spoken
 from moot.core.prompts import Heard
@@ -180,7 +180,9 @@ class Advancer:
         turns = list(run.heard.turns)
         try:
             ending = finish.decision(run.debate, turns, fence, at)
-            await asyncio.to_thread(self._records.file, ending.debate, turns)
+            events = await finish.said(self._store, run.debate)
+            events += [event for event in ending.events if isinstance(event, StatusChanged)]
+            await asyncio.to_thread(self._records.file, ending.debate, turns, events)
             failpoints.hit("filed")
         except (PacketError, StorageError) as error:
             failure = Failure(error.code, error.message, "", "", 1, at)

@@ -9,6 +9,7 @@ from moot.core import moves, request
 from moot.core.debate import Debate, Turn
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.format import Format
+from moot.core.ids import ALPHABET, check_id
 from moot.core.moves import Change
 from moot.core.status import FINAL
 from moot.core.times import iso, stamp
@@ -16,10 +17,9 @@ from moot.engine import finish
 from moot.engine.advance import Advancer
 from moot.engine.lease import Keeper, is_dead
 from moot.engine.supervise import Supervisor
-from moot.errors import InputError, StorageError
+from moot.errors import StorageError
 from moot.ports import Bus, Clock, Dispatcher, Formats, Records, Store
 
-ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 POLL_SECONDS = 0.5
 """How often a follower looks into the log for what other processes committed."""
 
@@ -280,24 +280,3 @@ class Service:
     def _publish(self, change: Change) -> None:
         for event in change.events:
             self._bus.publish(event)
-
-
-def check_id(debate_id: str) -> str:
-    """Before an id becomes a path or a query: it has the shape that ids have."""
-    parts = debate_id.split("_")
-    shape = (
-        len(parts) == 4
-        and parts[0] == "debate"
-        and len(parts[1]) == 8
-        and len(parts[2]) == 6
-        and (parts[1] + parts[2]).isascii()
-        and (parts[1] + parts[2]).isdigit()
-        and len(parts[3]) == 6
-        and all(letter in ALPHABET for letter in parts[3])
-    )
-    if not shape:
-        raise InputError(
-            f"{debate_id[:60]!r} is not a debate's id; they read debate_YYYYMMDD_HHMMSS_xxxxxx.",
-            "id",
-        )
-    return debate_id

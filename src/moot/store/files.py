@@ -10,10 +10,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from moot.core import codec, council, packet, rounds, transcript
+from moot.core import codec, council, packet, report, rounds, transcript
 from moot.core.debate import Debate, Turn
+from moot.core.events import StatusChanged
+from moot.core.format import digest
 from moot.errors import StorageError
 
+MANIFEST = "manifest.json"
+MANIFEST_FIELDS = {"layout", "debate", "lastSeq", "files"}
+LAYOUT = 1  # raised when the same debate would be written differently
+DECISION = ("consensus.json", "final-packet.json", "final-packet.md")
 _TEMPORARY = ".tmp"
 
 
@@ -26,7 +32,9 @@ class Folder:
     def folder(self, debate_id: str) -> str:
         return str(self._path(debate_id))
 
-    def file(self, debate: Debate, turns: Sequence[Turn]) -> None:
+    def file(
+        self, debate: Debate, turns: Sequence[Turn], events: Sequence[StatusChanged] = ()
+    ) -> None:
         """Write all files of a debate; the manifest last, so that it never promises too much."""
         root = self._path(debate.id)
         try:
@@ -34,18 +42,35 @@ class Folder:
             with _alone(root):
                 if _last_seq(root) > debate.last_seq:
                     return  # somebody filed what came later
-                for left in root.rglob(f".*{_TEMPORARY}"):
-                    left.unlink()  # of a process that died half-way through a file
-                for name, data in _record(debate, turns).items():
-                    (self._home / name).parent.mkdir(parents=True, exist_ok=True)
-                    write_whole(self._home / name, data)
-                for name, data in _contents(debate, turns).items():
-                    write_whole(root / name, data)
+                for left in [*root.rglob(f".*{_TEMPORARY}"), *self._outdated(debate)]:
+                    left.unlink(missing_ok=True)
+                self._write(
+                    {self._home / name: data for name, data in record(debate, turns).items()}
+                )
+                files = contents(debate, turns, events)
+                manifest = files.pop(MANIFEST)
+                self._write({root / name: data for name, data in files.items()})
+                self._write({root / MANIFEST: manifest})
         except OSError as error:
             raise StorageError(
                 f"The files of {debate.id} cannot be written to {root}: {error.strerror}. "
                 "The debate itself is safe in the database; its files are made at the next start."
             ) from error
+
+    def _write(self, files: dict[Path, bytes]) -> None:
+        for path, data in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, data)
+        for folder in {path.parent for path in files}:
+            _sync(folder)
+
+    def _outdated(self, debate: Debate) -> list[Path]:
+        """What was written for a decision that did not come to stand: somebody ended it first."""
+        if debate.outcome or debate.rules.outcome != "packet":
+            return []
+        note = self._home / council.record_path(debate)
+        folder = self._path(debate.id)
+        return [note, note.with_suffix(".md"), *(folder / name for name in DECISION)]
 
     def _path(self, debate_id: str) -> Path:
         return self._home / "records" / "debates" / debate_id
@@ -64,7 +89,7 @@ def _alone(folder: Path) -> Generator[None]:
 
 def _last_seq(root: Path) -> int:
     with suppress(OSError, ValueError, KeyError, TypeError):
-        return int(json.loads((root / "manifest.json").read_bytes())["lastSeq"])
+        return int(json.loads((root / MANIFEST).read_bytes())["lastSeq"])
     return 0
 
 
@@ -80,38 +105,59 @@ def write_whole(path: Path, data: bytes) -> None:
     except OSError:
         temporary.unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
+
+
+def _sync(folder: Path) -> None:
+    """See the new names of its files on disk."""
+    handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(handle)
     finally:
-        os.close(folder)
+        os.close(handle)
 
 
-def _contents(debate: Debate, turns: Sequence[Turn]) -> dict[str, bytes]:
-    contents = {"request.json": _json(codec.request(debate))}
+def contents(
+    debate: Debate, turns: Sequence[Turn], events: Sequence[StatusChanged]
+) -> dict[str, bytes]:
+    """Every file of the folder, the manifest last: a replay makes them again, to compare."""
+    files = {"request.json": as_json(codec.request(debate))}
     for number, group in groupby(sorted(turns, key=_place), key=lambda turn: turn.round):
-        contents[f"rounds/round-{number}.json"] = _json(rounds.document(debate, list(group)))
+        files[f"rounds/round-{number}.json"] = as_json(rounds.document(debate, list(group)))
     if debate.outcome:
         consensus, made = council.decided(debate, turns)
-        contents["consensus.json"] = _json(consensus)
-        contents["final-packet.json"] = _json(made)
-        contents["final-packet.md"] = packet.markdown(made).encode()
-    whole = {"debate": codec.debate(debate), "turns": [codec.turn(turn) for turn in turns]}
-    contents["transcript.json"] = _json(whole)
-    contents["transcript.md"] = transcript.markdown(debate, turns).encode()
-    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
-    manifest = {"debate": debate.id, "lastSeq": debate.last_seq, "files": hashes}
-    return {**contents, "manifest.json": _json(manifest)}
+        files["consensus.json"] = as_json(consensus)
+        files["final-packet.json"] = as_json(made)
+        files["final-packet.md"] = packet.markdown(made).encode()
+    whole = {
+        "debate": codec.debate(debate),
+        "rules": digest(debate.rules),  # those of request.json
+        "turns": [codec.turn(turn) for turn in turns],
+        "events": [{"seq": event.seq, **codec.status_event(event)} for event in events],
+    }
+    files["transcript.json"] = as_json(whole)
+    files["transcript.md"] = transcript.markdown(debate, turns).encode()
+    made = report.report(debate, turns)
+    files["report.json"] = as_json(made)
+    files["report.md"] = report.markdown(made).encode()
+    files["report.html"] = report.html(made).encode()
+    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    manifest = {
+        "layout": LAYOUT,
+        "debate": debate.id,
+        "lastSeq": debate.last_seq,
+        "files": hashes,
+    }
+    return {**files, MANIFEST: as_json(manifest)}
 
 
-def _record(debate: Debate, turns: Sequence[Turn]) -> dict[str, bytes]:
+def record(debate: Debate, turns: Sequence[Turn]) -> dict[str, bytes]:
     """The note in the user's own store, as JSON and as a document."""
     if not debate.outcome:
         return {}
     _, made = council.decided(debate, turns)
     path = council.record_path(debate)
     return {
-        path: _json(council.record(debate, made)),
+        path: as_json(council.record(debate, made)),
         path.removesuffix(".json") + ".md": packet.markdown(made).encode(),
     }
 
@@ -120,5 +166,5 @@ def _place(turn: Turn) -> tuple[int, int]:
     return (turn.round, turn.seq)
 
 
-def _json(value: Any) -> bytes:
+def as_json(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()

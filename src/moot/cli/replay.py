@@ -1,0 +1,186 @@
+"""The commands that go by the files: replay, reindex, records."""
+
+import asyncio
+import json as jsonlib
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from moot.cli.run import Id, Json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from moot.core.debate import Debate, Turn
+    from moot.store.reindex import Examined, Reindexed
+
+
+def register(app: typer.Typer) -> None:
+    for command in (replay, reindex, records):
+        app.command()(command)
+
+
+def replay(id_: Id, json: Json = False) -> None:
+    """A debate from its files alone, with its timing, and whether they are as they were written."""
+    from moot.bootstrap import load_settings
+    from moot.store.reindex import examine
+    from moot.store.replay import document
+
+    settings = load_settings()
+    seen = examine(settings.home, settings.database, id_, settings.disabled_formats)
+    if json:
+        _print(document(seen.replay, seen.indexed, seen.issues))
+    else:
+        _show(seen)
+    if seen.issues:
+        raise typer.Exit(1)
+
+
+def reindex(json: Json = False) -> None:
+    """Give the database the rows that it lacks, from the files. Rows that are there stay."""
+    done = asyncio.run(_reindex())
+    if json:
+        _print(
+            {
+                "found": done.found,
+                "indexed": done.indexed,
+                "present": done.present,
+                "skipped": [{"id": id_, "issues": said} for id_, said in done.skipped.items()],
+            }
+        )
+    else:
+        typer.echo(
+            f"{done.found} debates on disk: {len(done.indexed)} indexed, "
+            f"{done.present} were there already, {len(done.skipped)} left out."
+        )
+        for id_, said in done.skipped.items():
+            typer.echo(f"{id_} was left out:")
+            for issue in said:
+                typer.echo(f"  {issue}")
+    if done.skipped:
+        raise typer.Exit(1)
+
+
+def records(
+    query: Annotated[str, typer.Argument(help="Only those that hold each of these words.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many.")] = 50,
+    json: Json = False,
+) -> None:
+    """What councils wrote back, newest first."""
+    rows = asyncio.run(_records(query, limit))
+    if json:
+        _print(rows)
+        return
+    if not rows:
+        typer.echo("No record holds that." if query else "No record yet. A council writes one.")
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for row in rows:
+        console.print(Text.assemble((row["title"], "bold"), (f"  {row['type']}", "dim")))
+        console.print(Text(f"  {row['created_at'][:10]}  {row['path']}", style="dim"))
+
+
+async def _reindex() -> "Reindexed":
+    from moot.bootstrap import load_settings
+    from moot.store import schema
+    from moot.store.database import Database
+    from moot.store.reindex import reindex
+
+    settings = load_settings()
+    schema.prepare(settings.database)
+    database = Database(settings.database)
+    try:
+        return await reindex(database, settings.home)
+    finally:
+        database.close()
+
+
+async def _records(query: str, limit: int) -> list[dict[str, Any]]:
+    from moot.bootstrap import open_service
+
+    async with open_service(recover=False) as service:
+        return await service.records(query, limit)
+
+
+def _show(seen: "Examined") -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=False)
+    if seen.replay.debate:
+        _transcript(console, seen.replay.debate, seen.replay.turns)
+    if not seen.indexed:
+        console.print(Text("The database does not have it;  moot reindex  adds it.", style="dim"))
+    if not seen.issues:
+        console.print(Text("All files are as they were written.", style="green"))
+        return
+    count = len(seen.issues)
+    console.print(Text(f"{count} finding{'s' if count > 1 else ''}:", style="bold red"))
+    for issue in seen.issues:
+        console.print(Text(f"  {issue}", style="red"), soft_wrap=True)
+
+
+def _transcript(console: "Console", debate: "Debate", turns: "tuple[Turn, ...]") -> None:
+    """What was said and when; without anything that a changed file could do to a terminal."""
+    from dataclasses import replace
+
+    from rich.rule import Rule
+    from rich.text import Text
+
+    from moot.cli.screen import REASONS, Screen
+    from moot.core.clean import visible
+    from moot.core.events import TurnCommitted
+
+    seats = {seat.id: _clean(seat) for seat in debate.seats}
+    plain = debate.but(
+        motion=visible(debate.motion),
+        participants=tuple(seats[seat.id] for seat in debate.participants),
+        host=seats[debate.host.id] if debate.host else None,
+        warnings=tuple(visible(list(debate.warnings))),
+    )
+    screen = Screen(plain, console)
+    screen.head()
+    begun = debate.started_at or debate.created_at
+    for turn in turns:
+        said = {name: visible(getattr(turn, name)) for name in ("text", "name", "stage", "model")}
+        screen.show(TurnCommitted(debate.id, replace(turn, **said)))
+        when, took = _between(begun, turn.started_at), _between(turn.started_at, turn.committed_at)
+        console.print(Text(f"  +{when} s, took {took} s", style="dim"))
+    console.print(Rule(style="dim"))
+    reason = f": {REASONS[debate.stop_reason]}" if debate.stop_reason else ""
+    degraded = ", degraded" if debate.degraded else ""
+    lasted = f", {_between(begun, debate.ended_at)} s" if debate.ended_at else ""
+    ending = f"{debate.status.capitalize()}{degraded}{reason}"
+    console.print(Text.assemble((ending, "bold"), (f"  {len(turns)} turns{lasted}", "dim")))
+    if debate.outcome:
+        outcome = debate.outcome
+        console.print(Text(f"Decided: {visible(outcome.selected_option)}", style="bold"))
+        scores = f"consensus {outcome.consensus_score:.2f}"
+        console.print(Text(f"  {scores}, confidence {outcome.confidence_score:.2f}", style="dim"))
+    if debate.failure:
+        console.print(Text(visible(debate.failure.message), style="red"))
+
+
+def _clean(seat: Any) -> Any:
+    from dataclasses import replace
+
+    from moot.core.clean import visible
+
+    said = {name: visible(getattr(seat, name)) for name in ("name", "role", "model")}
+    return replace(seat, **said)
+
+
+def _between(start: str, end: str) -> str:
+    from moot.core.times import seconds
+
+    try:
+        return f"{seconds(end) - seconds(start):.1f}"
+    except (ValueError, TypeError, OverflowError):
+        return "?"  # a time that somebody changed
+
+
+def _print(value: Any) -> None:
+    typer.echo(jsonlib.dumps(value, ensure_ascii=False, indent=1))

@@ -1,0 +1,285 @@
+"""Files beside the database: where they disagree, and the rows that follow from the files."""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import bindparam, select
+
+from moot.core import codec, council, packet
+from moot.core.debate import Debate, Turn
+from moot.core.events import StatusChanged, TurnCommitted
+from moot.core.ids import check_id
+from moot.core.moves import Record
+from moot.errors import MootError, NotFoundError
+from moot.store import log, outcomes, runs
+from moot.store.database import Database, DuplicateError
+from moot.store.query import Connection, Query
+from moot.store.replay import MAX_LISTED, Replay, differences, read_folder, shown, why
+from moot.store.tables import events as events_table
+from moot.store.tables import records as records_table
+
+EVERYTHING = 2**31 - 1
+
+RECORDS_OF = Query(
+    select(records_table)
+    .where(records_table.c.debate_id == bindparam("debate_id"))
+    .order_by(records_table.c.path)
+)
+SEQS = Query(select(events_table.c.seq).where(events_table.c.debate_id == bindparam("debate_id")))
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What the database has of a debate."""
+
+    debate: Debate
+    turns: list[Turn]
+    events: list[StatusChanged]
+    actions: list[dict[str, Any]]
+    records: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A replay, beside what the database says."""
+
+    replay: Replay
+    indexed: bool
+    issues: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Reindexed:
+    """What came of rebuilding the database from the files."""
+
+    found: int = 0
+    indexed: list[str] = field(default_factory=list[str])
+    present: int = 0
+    skipped: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+
+class DisagreeError(MootError):
+    """The rows that are there already are not those of the files."""
+
+    code = "DEBATE_ERR_STORAGE"
+
+    def __init__(self, issues: list[str]) -> None:
+        super().__init__(" ".join(issues))
+        self.issues = issues
+
+
+# --- beside the database ---
+
+
+def examine(home: Path, database: Path, debate_id: str, disabled: Collection[str] = ()) -> Examined:
+    """A debate's files, and what the database says, where there is one. Nothing is written."""
+    replay = read_folder(home, debate_id)
+    rows, trouble = look(database, debate_id)
+    if not replay.found and rows is None:
+        raise NotFoundError(
+            f"There is no debate {debate_id}. `moot list` shows what there is.", "id"
+        )
+    formats = replay.formats | ({rows.debate.format} if rows else set[str]())
+    for name in sorted(formats & set(disabled)):
+        raise NotFoundError(f"The format {name} is switched off here.", "format")
+    found = compare(replay, rows) if rows else []
+    return Examined(replay, rows is not None, (*replay.issues, *trouble, *found))
+
+
+def look(database: Path, debate_id: str) -> tuple[Rows | None, list[str]]:
+    """What the embedded database has of a debate, read without changing or making it."""
+    if not database.is_file():
+        return None, []
+    try:
+        with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as driver:
+            known = driver.execute("SELECT 1 FROM sqlite_master WHERE name = 'debate_runs'")
+            if not known.fetchall():
+                return None, []  # another program's
+            driver.execute("BEGIN")
+            return rows_of(Connection("sqlite", driver), debate_id), []
+    except sqlite3.Error as error:
+        wrong = f"it cannot be read ({error}); the files were compared with nothing."
+    except Exception as error:  # whatever damaged rows make the readers do
+        wrong = f"its rows of {debate_id} cannot be read ({why(error)})."
+    return None, [f"{database.name}: {shown(wrong)}"]
+
+
+def rows_of(conn: Connection, debate_id: str) -> Rows | None:
+    if not runs.BY_ID.rows(conn, {"id": debate_id}):
+        return None
+    events = log.events_after(conn, debate_id, 0, EVERYTHING)
+    return Rows(
+        debate=runs.load(conn, debate_id),
+        turns=log.turns_after(conn, debate_id, 0),
+        events=[event for event in events if isinstance(event, StatusChanged)],
+        actions=outcomes.actions_of(conn, debate_id),
+        records=RECORDS_OF.rows(conn, {"debate_id": debate_id}),
+    )
+
+
+def compare(replay: Replay, rows: Rows) -> list[str]:
+    """Each disagreement between the files and the database, as a sentence."""
+    debate = replay.debate
+    if debate is None:
+        return ["The files do not give a debate that the database could be compared with."]
+    ours, theirs = debate.last_seq, rows.debate.last_seq
+    issues: list[str] = []
+    if ours != theirs:
+        issues.append(f"The files go up to seq {ours}, the database (debate_runs) to {theirs}.")
+    upto = min(ours, theirs)
+    issues += _compare_log("turn", "debate_turns", replay.turns, rows.turns, codec.turn, upto)
+    issues += _compare_log(
+        "event", "debate_events", replay.events, rows.events, codec.status_event, upto
+    )
+    if ours != theirs:
+        return issues
+    file, row = codec.debate(debate), codec.debate(rows.debate)
+    if debate.status == "paused":  # what a call cost that a pause called off is counted later
+        file["usage"] = row["usage"]
+    for path in differences(_plain(row), _plain(file)):
+        issues.append(f"transcript.json and debate_runs disagree on {shown(path)}.")
+    if debate.rules != rows.debate.rules:
+        issues.append("request.json and debate_formats disagree on the rules.")
+    decided = _decided(replay)
+    actions, record = decided or ([], None)
+    kept = [{name: row[name] for name in ("id", "action", "owner", "due")} for row in rows.actions]
+    for path in differences(kept, _plain(actions), "nextActions"):
+        issues.append(f"final-packet.json and debate_actions disagree on {shown(path)}.")
+    expected = [{**_record_row(record), "debate_id": replay.id}] if record else []
+    for path in differences(rows.records, expected, "records"):
+        issues.append(f"The record and debate_records disagree on {shown(path)}.")
+    return issues
+
+
+def _compare_log(
+    noun: str,
+    table: str,
+    files_: Sequence[Any],
+    rows: Sequence[Any],
+    encode: Callable[[Any], dict[str, Any]],
+    upto: int,
+) -> Iterator[str]:
+    ours = {item.seq: item for item in files_ if item.seq <= upto}
+    theirs = {item.seq: item for item in rows if item.seq <= upto}
+    if len(ours) != len(theirs):
+        yield f"transcript.json has {len(ours)} {noun}s, {table} has {len(theirs)}."
+    for seq in sorted(ours | theirs):
+        if seq not in theirs:
+            yield f"{table} lacks {noun} {seq}."
+        elif seq not in ours:
+            yield f"transcript.json lacks {noun} {seq}, which {table} has."
+        else:
+            found = differences(_plain(encode(theirs[seq])), _plain(encode(ours[seq])))
+            for path in islice(found, MAX_LISTED):
+                yield f"transcript.json and {table} disagree on {noun} {seq}: {shown(path)}."
+
+
+def _plain(value: Any) -> Any:
+    """As it is once it was written and read."""
+    return json.loads(codec.dumps(value))
+
+
+def _decided(replay: Replay) -> tuple[list[dict[str, Any]], Record] | None:
+    """The actions and the record that the turns give."""
+    debate = replay.debate
+    if not debate or not debate.outcome:
+        return None
+    try:
+        _, made = council.decided(debate, replay.turns)
+        note = council.record(debate, made)
+        text = packet.markdown(made)
+    except Exception:  # that it does not follow from the turns is said already
+        return None
+    path = council.record_path(debate)
+    return made["nextActions"], Record(path, note["type"], note["title"], text, note["createdAt"])
+
+
+def _record_row(record: Record) -> dict[str, Any]:
+    return {
+        "path": record.path,
+        "type": record.type,
+        "title": record.title,
+        "text": record.text,
+        "created_at": record.created_at,
+    }
+
+
+# --- the database from the files ---
+
+
+async def reindex(database: Database, home: Path) -> Reindexed:
+    """Give the database the rows that it lacks. Damaged folders are reported and left out."""
+    done = Reindexed()
+    for debate_id in await asyncio.to_thread(_folders, home):
+        done.found += 1
+        replay = await asyncio.to_thread(read_folder, home, debate_id)
+        if replay.issues:
+            done.skipped[debate_id] = list(replay.issues)
+            continue
+        try:
+            added = await database.write(_indexer(replay))
+        except DisagreeError as error:
+            done.skipped[debate_id] = error.issues
+        except DuplicateError:
+            done.skipped[debate_id] = ["The database has other rows in the place of its turns."]
+        except (OverflowError, TypeError, ValueError) as error:  # a value that no column takes
+            done.skipped[debate_id] = [f"Its rows cannot be written: {shown(why(error))}."]
+        else:
+            if added:
+                done.indexed.append(debate_id)
+            else:
+                done.present += 1
+    return done
+
+
+def _folders(home: Path) -> list[str]:
+    """The debates that have a folder; whatever else lies there is none of ours."""
+    found: list[str] = []
+    root = home / "records" / "debates"
+    for path in sorted(root.iterdir()) if root.is_dir() else ():
+        try:
+            found.append(check_id(path.name))
+        except MootError:
+            continue
+    return found
+
+
+def _indexer(replay: Replay) -> Callable[[Connection], bool]:
+    return lambda conn: index(conn, replay)
+
+
+def index(conn: Connection, replay: Replay) -> bool:
+    """Add the rows that are not there; says whether any was. All of them or, if it raises, none."""
+    debate = replay.debate
+    if debate is None:
+        raise DisagreeError(list(replay.issues))
+    before = rows_of(conn, debate.id)
+    if before and before.debate.last_seq > debate.last_seq:
+        return False  # it has gone on since its files were written
+    there = {row["seq"] for row in SEQS.rows(conn, {"debate_id": debate.id})}
+    entries = [*(TurnCommitted(debate.id, turn) for turn in replay.turns), *replay.events]
+    missing = [entry for entry in sorted(entries, key=lambda e: e.seq) if entry.seq not in there]
+    if before is None:
+        runs.create(conn, debate)
+    for entry in missing:
+        log.add(conn, debate.id, entry)
+    added = before is None or bool(missing)
+    if decided := _decided(replay):
+        actions, record = decided
+        if not (before and before.actions):
+            outcomes.keep_actions(conn, debate.id, actions)
+            added = True
+        if not RECORDS_OF.rows(conn, {"debate_id": debate.id}):
+            outcomes.keep_record(conn, debate.id, record)
+            added = True
+    after = rows_of(conn, debate.id)
+    if after and (issues := compare(replay, after)):
+        raise DisagreeError(issues)
+    return added
