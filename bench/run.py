@@ -10,7 +10,7 @@ from statistics import median
 from bench import command, council, floor, memory, peers, throughput
 from bench.table import Row, at_least, at_most, below, beside, show
 
-RUNS = 3
+RUNS = 5
 LONE_RUNS = 9
 PEER_DEBATES = 20
 

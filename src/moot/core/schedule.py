@@ -164,7 +164,8 @@ def total(debate: Debate) -> int:
 
 def first(debate: Debate) -> Cursor:
     """The cursor of a debate that has not begun."""
-    return _cursor(debate, _settle(legs_of(debate), _Place(0, 0, True)))
+    legs = legs_of(debate)
+    return _cursor(debate, legs, _settle(legs, _Place(0, 0, True)))
 
 
 def plan(debate: Debate) -> Wave | Finish:
@@ -196,8 +197,8 @@ def after(debate: Debate, bit: int) -> Cursor:
     if done != (1 << width) - 1:
         return replace(cursor, done=done)
     if place.cue:
-        return _cursor(debate, replace(place, cue=False))
-    return _cursor(debate, _settle(legs, _Place(place.leg, place.unit + 1, True)))
+        return _cursor(debate, legs, _Place(place.leg, place.unit, False))
+    return _cursor(debate, legs, _settle(legs, _Place(place.leg, place.unit + 1, True)))
 
 
 def is_last(debate: Debate, wave: Wave) -> bool:
@@ -237,7 +238,7 @@ def rebuild(debate: Debate, turns: Sequence[Turn]) -> Cursor:
         steps = list(_steps(debate, legs, place))
         done = sum(1 << bit for bit, step in enumerate(steps) if step.slot in spoken)
         if done != (1 << len(steps)) - 1:
-            return replace(_cursor(debate, place), done=done)
+            return replace(_cursor(debate, legs, place), done=done)
         if place.cue:
             place = replace(place, cue=False)
         else:
@@ -291,10 +292,10 @@ def _settle(legs: tuple[Leg, ...], place: _Place) -> _Place | None:
     return None
 
 
-def _cursor(debate: Debate, place: _Place | None) -> Cursor:
+def _cursor(debate: Debate, legs: tuple[Leg, ...], place: _Place | None) -> Cursor:
     if place is None:
         return END
-    leg = legs_of(debate)[place.leg]
+    leg = legs[place.leg]
     seat = leg.speakers[0 if leg.stage.together else place.unit % len(leg.speakers)]
     actor, target = (seat.id, None)
     if place.cue and debate.host:
@@ -308,7 +309,6 @@ def _steps(debate: Debate, legs: tuple[Leg, ...], place: _Place) -> Iterable[Ste
     opens = stage.name if place.unit == 0 and (place.cue or not stage.cued) else None
     speakers = leg.speakers if stage.together else (leg.speakers[place.unit % len(leg.speakers)],)
     for seat in speakers:
-        words = _words(debate, stage, seat, number, leg)
         if place.cue and debate.host:
             yield Step(
                 round=number,
@@ -316,7 +316,7 @@ def _steps(debate: Debate, legs: tuple[Leg, ...], place: _Place) -> Iterable[Ste
                 actor=debate.host.id,
                 kind="cue",
                 target=seat.id,
-                instruction=(stage.cue or "").format_map(words),
+                instruction=_worded(stage.cue or "", debate, seat, number, leg),
                 next_stage=opens,
             )
         else:
@@ -326,7 +326,7 @@ def _steps(debate: Debate, legs: tuple[Leg, ...], place: _Place) -> Iterable[Ste
                 actor=seat.id,
                 kind=stage.kind,
                 target=_target(debate, stage, seat),
-                instruction=stage.ask.format_map(words),
+                instruction=_worded(stage.ask, debate, seat, number, leg),
                 sees=stage.sees,
                 together=stage.together,
                 answer=stage.answer,
@@ -341,19 +341,21 @@ def _target(debate: Debate, stage: Stage, seat: Participant) -> str | None:
     return next((other.id for other in debate.participants if other.role == role), None)
 
 
-def _words(
-    debate: Debate, stage: Stage, seat: Participant, number: int, leg: Leg
-) -> dict[str, str]:
-    target = stage.targets.get(seat.role, seat.name) if stage.targets else seat.name
-    return {
+def _worded(template: str, debate: Debate, seat: Participant, number: int, leg: Leg) -> str:
+    """An ask or a cue with its placeholders filled in."""
+    if "{" not in template:
+        return template
+    stage = leg.stage
+    words = {
         "name": seat.name,
-        "target": target,
+        "target": stage.targets.get(seat.role, seat.name),
         "stance": seat.stance,
         "motion": debate.motion,
         "stage": stage.name,
         "round": str(number - leg.first_round + 1),
         "rounds": str(leg.rounds or "as many as it takes"),
     }
+    return template.format_map(words)
 
 
 def _closing_stage(rules: Format) -> str:
@@ -368,14 +370,13 @@ def _closing_step(debate: Debate) -> Step:
     seat = debate.seats[0]
     ask = summary.ask if summary and debate.host else debate.rules.closing
     leg = Leg(debate.rules.stages[0], cursor.next_round or 1, 1, (seat,), 1)
-    words = _words(debate, leg.stage, seat, cursor.next_round or 1, leg)
     return Step(
         round=cursor.next_round or 1,
         stage=cursor.next_stage or "summary",
         actor=seat.id,
         kind="summary",
         target=None,
-        instruction=ask.format_map(words),
+        instruction=_worded(ask, debate, seat, cursor.next_round or 1, leg),
         next_stage=cursor.next_stage,
     )
 

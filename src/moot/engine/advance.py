@@ -297,26 +297,31 @@ class Advancer:
         self, run: _Run, attempt: Attempt, call: Call, say: Say, said: list[str]
     ) -> Reply:
         """The call itself: bounded in time, and called off when the debate is lost."""
-        loop = asyncio.get_running_loop()
-        task = loop.create_task(self._speaker.speak(call, say))
-        run.hand.add(task, loop.time() + call.seconds + GRACE_SECONDS)
+        task, hand = asyncio.current_task(), run.hand
+        if task is None:
+            raise RuntimeError("a call is made from a task")
+        now = asyncio.get_running_loop().time()
+        flight = hand.enter(task, now + call.seconds + GRACE_SECONDS)
         try:
-            return await task
+            return await self._speaker.speak(call, say)
         except asyncio.CancelledError:
-            if task in run.hand.overdue:
-                raise ProviderTimeoutError(
-                    f"{call.model} took longer than {call.seconds:g} s."
-                ) from None
+            if flight.overdue or hand.lost:
+                task.uncancel()
+            if flight.overdue:
+                words = f"{call.model} took longer than {call.seconds:g} s."
+                raise ProviderTimeoutError(words) from None
             await asyncio.shield(self._called_off(run, attempt, call, said))
-            if run.hand.lost:
+            if hand.lost:
                 raise FencedError(f"{run.debate.id} was called off") from None
             raise
         except ProviderError:
             raise
         except Exception as error:  # a speaker's own mistake must not end the worker
-            log.exception("the speaker for %s failed", call.model)
-            name = type(error).__name__
+            name = type(error).__name__  # and its words may hold what nobody should read
+            log.error("the speaker for %s failed: %s", call.model, name)
             raise ProviderInvalidError(f"{call.model} could not be called ({name}).") from None
+        finally:
+            hand.leave(task)
 
     async def _called_off(self, run: _Run, attempt: Attempt, call: Call, said: list[str]) -> None:
         """Count what a cancelled call used, as far as one can tell."""

@@ -1,25 +1,53 @@
 """After the last turn: what was said goes into files."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from moot.core import council, moves, packet
 from moot.core.debate import Debate, Decision, Phase, Turn
 from moot.core.events import StatusChanged
 from moot.core.moves import Change, Decided, Record
+from moot.core.status import FINAL
 from moot.engine import failpoints
 from moot.ports import Records, Store
 
+PATIENCE_SECONDS = 1.0
 
-async def file(store: Store, records: Records, debate: Debate) -> None:
-    """Write the debate's files as it stands now, and note up to where they go."""
-    if debate.files_seq >= debate.last_seq:
-        return
-    # only what this state of the debate knows of: it may have gone on since
-    turns = [turn for turn in await store.turns(debate.id) if turn.seq <= debate.last_seq]
-    await asyncio.to_thread(records.file, debate, turns, await said(store, debate))
-    failpoints.hit("filed")
-    await store.filed(debate.id, debate.last_seq)
+
+class Filer:
+    """Writes the files of debates that have come to rest, one at a time and nothing twice.
+
+    While others of this process still speak, it waits a moment: words first, then paper.
+    """
+
+    def __init__(self, store: Store, records: Records, busy: Callable[[], bool]) -> None:
+        self._store = store
+        self._records = records
+        self._busy = busy
+        self._turn = asyncio.Semaphore(1)
+
+    async def file(self, debate_id: str) -> None:
+        """Write the debate's files as it stands now, and note up to where they go."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + PATIENCE_SECONDS
+        async with self._turn:
+            while self._busy() and loop.time() < until:  # noqa: ASYNC110  many things end it
+                await asyncio.sleep(0.02)
+            debate = await self._store.load(debate_id)
+            if debate.files_seq >= debate.last_seq or not at_rest(debate):
+                return
+            turns = await self._store.turns(debate_id)
+            # only what this state of the debate knows of: it may have gone on since
+            turns = [turn for turn in turns if turn.seq <= debate.last_seq]
+            events = await said(self._store, debate)
+            await asyncio.to_thread(self._records.file, debate, turns, events)
+            failpoints.hit("filed")
+            await self._store.filed(debate_id, debate.last_seq)
+
+
+def at_rest(debate: Debate) -> bool:
+    """Whether nobody is to advance it: it has ended, or waits for a person."""
+    return debate.status in FINAL or debate.status == "paused"
 
 
 def decision(debate: Debate, turns: Sequence[Turn], fence: int, at: str) -> Change:

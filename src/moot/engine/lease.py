@@ -6,10 +6,12 @@ import os
 import secrets
 import socket
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from moot.errors import MootError
-from moot.ports import Clock, Reply, Store
+from moot.ports import Clock, Store
 
 log = logging.getLogger(__name__)
 
@@ -60,31 +62,37 @@ class Hand:
         self.fence = fence
         self.nudged = asyncio.Event()  # something changed: do not sleep on
         self.lost = False
-        self.overdue: set[asyncio.Future[Reply]] = set()
-        self._calls: dict[asyncio.Future[Reply], float] = {}  # until when each may take
+        self._calls: dict[asyncio.Task[Any], _Call] = {}
 
-    def add(self, call: asyncio.Future[Reply], until: float) -> None:
-        self._calls[call] = until
-        call.add_done_callback(self._done)
+    def enter(self, task: asyncio.Task[Any], until: float) -> "_Call":
+        """From here on the task makes a call, and may be cancelled; until it leaves."""
+        call = self._calls[task] = _Call(until)
         if self.lost:
-            call.cancel()
+            task.cancel()
+        return call
 
-    def _done(self, call: asyncio.Future[Reply]) -> None:
-        self._calls.pop(call, None)
+    def leave(self, task: asyncio.Task[Any]) -> None:
+        del self._calls[task]
 
     def call_off(self) -> None:
         """It is somebody else's now: cancel what is in flight."""
         self.lost = True
         self.nudged.set()
-        for call in list(self._calls):
-            call.cancel()
+        for task in list(self._calls):
+            task.cancel()
 
     def cut_off(self, now: float) -> None:
         """Cancel what has long been due: one look at all calls, not a timer for each."""
-        for call, until in list(self._calls.items()):
-            if until <= now:
-                self.overdue.add(call)
-                call.cancel()
+        for task, call in list(self._calls.items()):
+            if call.until <= now and not call.overdue:
+                call.overdue = True
+                task.cancel()
+
+
+@dataclass(slots=True)
+class _Call:
+    until: float  # when it must be over
+    overdue: bool = False
 
 
 class Keeper:
@@ -103,6 +111,9 @@ class Keeper:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._keep(), name="moot-keeper")
         return hand
+
+    def holding(self) -> bool:
+        return bool(self._hands)
 
     def drop(self, hand: Hand) -> None:
         if self._hands.get(hand.debate_id) is hand:

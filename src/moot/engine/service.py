@@ -11,10 +11,9 @@ from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.format import Format
 from moot.core.ids import ALPHABET, check_id
 from moot.core.moves import Change
-from moot.core.status import FINAL
 from moot.core.times import iso, stamp
-from moot.engine import finish
 from moot.engine.advance import Advancer
+from moot.engine.finish import Filer, at_rest
 from moot.engine.lease import Keeper, is_dead
 from moot.engine.supervise import Supervisor
 from moot.errors import StorageError
@@ -45,6 +44,7 @@ class Service:
         advancer: Advancer,
         keeper: Keeper,
         supervisor: Supervisor,
+        filer: Filer,
         normalize: request.Normalize,
         default_model: str,
     ) -> None:
@@ -57,6 +57,7 @@ class Service:
         self._formats = formats
         self._advancer = advancer
         self._keeper = keeper
+        self._filer = filer
         self._normalize = normalize
         self._default_model = default_model
         self._closed = False
@@ -206,9 +207,7 @@ class Service:
                         yield event
                         after = event.seq
                 debate = await self._store.load(debate_id)
-                if debate.last_seq <= after and (
-                    debate.status in FINAL or debate.status == "paused"
-                ):
+                if debate.last_seq <= after and at_rest(debate):
                     return
                 while (heard := await subscription.get(POLL_SECONDS)) is not None:
                     if isinstance(heard, Delta):
@@ -231,7 +230,7 @@ class Service:
         while True:
             await self._dispatcher.idle(debate_id)
             debate = await self._store.load(debate_id)
-            if debate.status in FINAL or debate.status == "paused":
+            if at_rest(debate):
                 await self._file(debate)
                 return debate
             if self._closed:
@@ -244,7 +243,7 @@ class Service:
 
     async def _advance(self, debate_id: str) -> None:
         debate = await self._advancer.advance(debate_id)
-        if debate and (debate.status in FINAL or debate.status == "paused"):
+        if debate and at_rest(debate):
             await self._file(debate)
 
     async def _wish(self, debate_id: str, move: Wish) -> Debate:
@@ -263,13 +262,13 @@ class Service:
         self._publish(change)
         if go:
             self._dispatcher.dispatch(debate_id)
-        elif change.debate.status in FINAL or change.debate.status == "paused":
+        elif at_rest(change.debate):
             await self._file(change.debate)
         return change.debate
 
     async def _file(self, debate: Debate) -> None:
         try:
-            await finish.file(self._store, self._records, debate)
+            await self._filer.file(debate.id)
         except StorageError:
             if debate.stop_reason != "structural_failure":  # that says it already
                 raise

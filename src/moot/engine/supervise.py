@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from moot.core import moves
 from moot.core.status import RUNNABLE
-from moot.engine import finish
+from moot.engine.finish import Filer
 from moot.engine.lease import is_dead
 from moot.errors import MootError
-from moot.ports import Clock, Dispatcher, Records, Store
+from moot.ports import Clock, Dispatcher, Store
 
 log = logging.getLogger(__name__)
 
@@ -18,10 +18,10 @@ class Supervisor:
     """Sweeps now and then. Several may run; the store decides who gets what."""
 
     def __init__(
-        self, store: Store, records: Records, dispatcher: Dispatcher, clock: Clock, every: float
+        self, store: Store, filer: Filer, dispatcher: Dispatcher, clock: Clock, every: float
     ) -> None:
         self._store = store
-        self._records = records
+        self._filer = filer
         self._dispatcher = dispatcher
         self._clock = clock
         self._every = every
@@ -45,7 +45,7 @@ class Supervisor:
                 self._dispatcher.dispatch(debate_id)
                 lost.append(debate_id)
         for debate_id in await self._store.unfiled():
-            await finish.file(self._store, self._records, await self._store.load(debate_id))
+            await self._filer.file(debate_id)
         return lost
 
     async def _sweep_on(self, found: Callable[[str], None]) -> None:
