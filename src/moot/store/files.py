@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from moot.core import codec, council, packet, report, rounds, transcript
+from moot.core import codec, council, packet, report, report_page, report_text, rounds, transcript
 from moot.core.debate import Debate, Turn
 from moot.core.events import StatusChanged
 from moot.core.format import digest
@@ -138,8 +138,8 @@ def contents(
     files["transcript.md"] = transcript.markdown(debate, turns).encode()
     made = report.report(debate, turns)
     files["report.json"] = as_json(made)
-    files["report.md"] = report.markdown(made).encode()
-    files["report.html"] = report.html(made).encode()
+    files["report.md"] = report_text.markdown(made).encode()
+    files["report.html"] = report_page.html(made).encode()
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     manifest = {
         "layout": LAYOUT,

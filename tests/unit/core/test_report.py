@@ -21,7 +21,10 @@ from moot.bootstrap import open_service
 from moot.core import request, retry
 from moot.core.clean import visible
 from moot.core.debate import NO_USAGE, Debate, Decision, Participant, Turn, Usage
-from moot.core.report import html, markdown, report, split
+from moot.core.extract import split
+from moot.core.report import report
+from moot.core.report_page import html
+from moot.core.report_text import markdown
 from moot.core.times import iso
 from moot.engine.service import Service
 from moot.errors import ProviderUnavailableError
