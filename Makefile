@@ -11,6 +11,7 @@ setup: .venv/.ready
 # uv comes from the lock too, so that even the installer is pinned by its hash.
 .venv/.ready: requirements.lock pyproject.toml
 	@echo "Setting up .venv ..."
+	@$(PYTHON) -c 'import sys; sys.exit("moot needs Python 3.11 or newer; say which with PYTHON=..." if sys.version_info < (3, 11) else 0)'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@grep -A200 '^uv==' requirements.lock | awk 'NR>1 && /^[a-z]/{exit} {print}' > .venv/uv.lock
 	@$(BIN)/python -m pip install -q --require-hashes -r .venv/uv.lock
