@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from moot.core.change import Change
 from moot.core.debate import Debate, Turn, Usage
 from moot.core.events import Delta, Event, StatusChanged
 from moot.core.format import Format
-from moot.core.moves import Change
 from moot.core.prompts import Message
 from moot.core.schedule import Step
 

@@ -20,7 +20,8 @@ from pathlib import Path
 
 from moot.bootstrap import open_service
 from moot.bus.memory import MemoryBus
-from moot.core import moves, schedule
+from moot.core import moves, schedule, verbs
+from moot.core.change import FencedError
 from moot.core.debate import Debate
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.schedule import Finish
@@ -71,7 +72,7 @@ class Ground:
                         limits={"max_turns": max_turns},
                         start=False,
                     )
-                    await service._store.change(debate.id, lambda row: moves.enqueue(row, "now"))
+                    await service._store.change(debate.id, lambda row: verbs.enqueue(row, "now"))
                     ids.append(debate.id)
                 return ids
 
@@ -129,7 +130,7 @@ class Ground:
         def noted_fence(debate: Debate, number: int) -> None:
             try:
                 fence(debate, number)
-            except moves.FencedError:
+            except FencedError:
                 self.note("fenced", f"{debate.id} {number}")
                 raise
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from moot.core.change import Change
 from moot.core.debate import Debate
-from moot.core.moves import Change
 from moot.engine import failpoints
 from moot.store import attempts, log, runs, store
 from moot.store.query import Connection

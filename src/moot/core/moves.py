@@ -1,117 +1,31 @@
-"""What may happen to a debate, each as a pure function from the debate to a change.
+"""What a worker may do to a debate, each as a pure function from the debate to a change.
 
 The store reads the row under its lock, asks a move for the change, and writes all of it in one
 transaction. A move that is refused raises, and nothing is written.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from moot.core import council, schedule, status
-from moot.core.debate import (
-    NO_USAGE,
-    Cursor,
-    Debate,
-    Decision,
-    Failure,
-    Participant,
-    Phase,
-    Turn,
-    Usage,
+from moot.core.change import (
+    Attempt,
+    Change,
+    Decided,
+    Ended,
+    FencedError,
+    NotClaimedError,
+    Spoken,
+    ended_as,
+    join,
+    notice,
+    obey,
+    turn_to,
 )
-from moot.core.events import Event, StatusChanged, TurnCommitted
-from moot.core.schedule import Finish, Step, Wave
-from moot.core.status import Status, StopReason
-from moot.errors import MootError, StateError
-
-Outcome = Literal["started", "ok", "failed", "cancelled", "unknown"]
-
-
-class NotClaimedError(MootError):
-    """The debate is not to be had now: a quiet end for whoever was sent to advance it."""
-
-    code = "DEBATE_ERR_STATE"
-
-
-class FencedError(MootError):
-    """Somebody else has the debate by now; what this worker brings comes too late."""
-
-    code = "DEBATE_ERR_STATE"
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One model call, on record before it is made."""
-
-    n: int  # counts the calls of the debate from 1
-    fence: int
-    step: Step
-    model: str
-    started_at: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a call ended. `n` None: every call that is still open."""
-
-    n: int | None
-    outcome: Outcome
-    at: str
-    error_code: str | None = None
-    model: str | None = None
-    usage: Usage = NO_USAGE
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A note written back to the user's own store, as the database knows it."""
-
-    path: str  # of its JSON, below the home
-    type: str
-    title: str
-    text: str
-    created_at: str
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """What a council leaves in the database beside its debate."""
-
-    actions: tuple[Mapping[str, str], ...]
-    record: Record
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """All that one transaction writes."""
-
-    debate: Debate
-    events: tuple[Event, ...] = ()
-    started: tuple[Attempt, ...] = ()
-    ended: tuple[Ended, ...] = ()
-    decided: Decided | None = None
-    ahead: Wave | None = None  # what `started` begins, where a commit planned it
-
-
-Move = Callable[[Debate], Change]
-
-
-@dataclass(frozen=True, slots=True)
-class Spoken:
-    """What came of a step: the text that will stand, or the code of its failure."""
-
-    step: Step
-    bit: int
-    text: str
-    model: str
-    started_at: str
-    usage: Usage = NO_USAGE
-    data: dict[str, object] | None = None
-    error_code: str | None = None
-
-
-# --- a worker's moves, guarded by the fence ---
+from moot.core.debate import Cursor, Debate, Decision, Failure, Phase, Turn
+from moot.core.events import TurnCommitted
+from moot.core.schedule import Finish, Step
+from moot.core.status import StopReason
 
 
 def claim(
@@ -141,7 +55,7 @@ def claim(
     )
     if debate.status == "queued":
         begun = claimed.but(started_at=debate.started_at or at)
-        return replace(_turn_to(begun, "running", at), ended=lost)
+        return replace(turn_to(begun, "running", at), ended=lost)
     return Change(claimed, ended=lost)
 
 
@@ -164,7 +78,7 @@ def repair(debate: Debate, fence: int, turns: list[Turn], last_seq: int, at: str
         stage=last.stage if last else None,
         updated_at=at,
     )
-    return _notice(mended, at, "The cursor did not match the turns and was rebuilt from them.")
+    return notice(mended, at, "The cursor did not match the turns and was rebuilt from them.")
 
 
 def decides(debate: Debate) -> bool:
@@ -192,7 +106,7 @@ def decide(
 ) -> Change:
     """The packet is written and the record too: the council is completed."""
     reached = reach(debate, fence, phases, at).debate.but(outcome=outcome)
-    done = _turn_to(_ended(reached, debate.rules.ends, at), "completed", at)
+    done = turn_to(ended_as(reached, debate.rules.ends, at), "completed", at)
     return replace(done, decided=decided)
 
 
@@ -206,7 +120,7 @@ def fail(
 ) -> Change:
     """It cannot be brought to its end: nobody speaks, or its outcome cannot be written."""
     reached = reach(debate, fence, phases, at).debate
-    return _turn_to(_ended(reached, reason, at).but(failure=failure), "failed", at)
+    return turn_to(ended_as(reached, reason, at).but(failure=failure), "failed", at)
 
 
 def begin(debate: Debate, fence: int, steps: tuple[Step, ...], at: str) -> Change:
@@ -215,7 +129,7 @@ def begin(debate: Debate, fence: int, steps: tuple[Step, ...], at: str) -> Chang
     if debate.status not in status.RUNNABLE:
         return Change(debate)
     if debate.wanted and not debate.open_calls:
-        return _obey(debate, at)
+        return obey(debate, at)
     return Change(debate) if debate.wanted else _begin(debate, steps, at)
 
 
@@ -265,14 +179,14 @@ def _after(change: Change, at: str, go_on: bool) -> Change:
     if debate.open_calls:
         return change
     if debate.status == "paused":
-        return _join(change, _obey(debate, at)) if debate.wanted == "stop" else change
+        return join(change, obey(debate, at)) if debate.wanted == "stop" else change
     ahead = schedule.plan(debate)
     if isinstance(ahead, Finish):
         if decides(debate):
             return change  # its packet comes before its end
-        return _join(change, _turn_to(_ended(debate, ahead.reason, at), "completed", at))
+        return join(change, turn_to(ended_as(debate, ahead.reason, at), "completed", at))
     if debate.wanted:
-        return _join(change, _obey(debate, at))
+        return join(change, obey(debate, at))
     if go_on and not debate.cursor.done:  # a speaker of this wave may be waiting to try again
         begun = _begin(debate, ahead.steps, at)
         return Change(begun.debate, change.events, begun.started, change.ended, ahead=ahead)
@@ -282,7 +196,7 @@ def _after(change: Change, at: str, go_on: bool) -> Change:
 def finish(debate: Debate, fence: int, reason: StopReason, at: str) -> Change:
     """Nothing more is asked for, and the turn that would have said so is long committed."""
     check_fence(debate, fence)
-    return _turn_to(_ended(debate, reason, at), "completed", at)
+    return turn_to(ended_as(debate, reason, at), "completed", at)
 
 
 def fail_attempt(debate: Debate, fence: int, ended: Ended) -> Change:
@@ -295,7 +209,7 @@ def fail_attempt(debate: Debate, fence: int, ended: Ended) -> Change:
     )
     change = Change(counted, ended=(ended,))
     if counted.wanted and not counted.open_calls:
-        return _join(change, _obey(counted, ended.at))
+        return join(change, obey(counted, ended.at))
     return change
 
 
@@ -309,8 +223,8 @@ def pause_for(debate: Debate, fence: int, failure: Failure, ended: Ended) -> Cha
     if counted.status == "paused" and counted.wanted != "stop":
         return change  # another speaker of the wave failed before
     if counted.wanted == "stop":
-        return _join(change, _obey(counted, ended.at)) if not counted.open_calls else change
-    return _join(change, _turn_to(counted.but(wanted=None), "paused", ended.at))
+        return join(change, obey(counted, ended.at)) if not counted.open_calls else change
+    return join(change, turn_to(counted.but(wanted=None), "paused", ended.at))
 
 
 def out_of_budget(debate: Debate, fence: int, summary_fits: bool, at: str) -> Change:
@@ -318,8 +232,8 @@ def out_of_budget(debate: Debate, fence: int, summary_fits: bool, at: str) -> Ch
     check_fence(debate, fence)
     if summary_fits and debate.status == "running":
         closing = debate.but(cursor=schedule.closing(debate), stop_reason="budget")
-        return _turn_to(closing, "ending", at)
-    return _turn_to(_ended(debate, "budget", at), "completed", at)
+        return turn_to(closing, "ending", at)
+    return turn_to(ended_as(debate, "budget", at), "completed", at)
 
 
 def settle(debate: Debate, fence: int, ended: Ended) -> Change:
@@ -337,138 +251,11 @@ def check_fence(debate: Debate, fence: int) -> None:
         raise FencedError(f"{debate.id}: fence {fence} is behind {debate.fence}")
 
 
-# --- a person's moves ---
-
-
-def open_(debate: Debate, start: bool, at: str) -> Change:
-    """The first entry of the log: queued, or scheduled until somebody starts it."""
-    if debate.rules.outcome == "packet":
-        debate = reach(debate, debate.fence, [Phase("Intake", at, "ok")], at).debate
-    return _turn_to(debate, "queued", at) if start else _notice(debate, at, None)
-
-
-def enqueue(debate: Debate, at: str) -> Change:
-    """Start one that was scheduled."""
-    return _turn_to(debate, "queued", at)
-
-
-def stop(debate: Debate, *, in_flight: bool, at: str) -> Change:
-    """Keep the step in flight, then nothing more."""
-    status.check(debate.status, "stopped")
-    wish = debate.but(wanted="stop", stop_requested_at=debate.stop_requested_at or at)
-    if in_flight and (debate.status != "paused" or debate.open_calls):
-        return _notice(wish, at, "A stop was asked for; the step in flight is kept.")
-    return _obey(_take(wish), at)
-
-
-def pause(debate: Debate, *, in_flight: bool, at: str) -> Change:
-    """Like stop, but it can go on from the cursor."""
-    status.check(debate.status, "paused")
-    wish = debate.but(wanted="pause")
-    if in_flight:
-        return _notice(wish, at, "A pause was asked for; the step in flight is kept.")
-    return _obey(_take(wish), at)
-
-
-def resume(debate: Debate, *, in_flight: bool, at: str) -> Change:
-    """Go on from the cursor. A pause that was only asked for is taken back."""
-    if debate.status in ("queued", "running", "ending") and not in_flight:
-        return Change(debate)  # left behind by a process that died: whoever resumes it may claim it
-    if debate.status == "running" and debate.wanted == "pause":
-        return _notice(debate.but(wanted=None), at, "The pause was taken back.")
-    status.check(debate.status, "running")
-    return _turn_to(debate.but(failure=None, wanted=None), "running", at)
-
-
-def end(debate: Debate, at: str) -> Change:
-    """Call off what is in flight and go to the closing summary. Said twice, nothing more."""
-    if debate.stop_reason == "ended_by_user":
-        return Change(debate)
-    status.check(debate.status, "ending")
-    closing = _take(debate).but(
-        cursor=schedule.closing(debate),
-        stop_reason="ended_by_user",
-        stop_requested_at=at,
-        failure=None,
-        wanted=None,
-    )
-    return _turn_to(closing, "ending", at)
-
-
-def retry(debate: Debate, model: str | None, warning: str | None, at: str) -> Change:
-    """Try the step that failed again, with another model if one is given."""
-    failure = _failed(debate, "retry")
-    if model:
-        debate = _recast(debate, failure.actor, model)
-    if warning and warning not in debate.warnings:
-        debate = debate.but(warnings=(*debate.warnings, warning))
-    return _turn_to(debate.but(failure=None, wanted=None), "running", at)
-
-
-def skip(debate: Debate, at: str) -> Change:
-    """Record the step that failed as a failed turn, and go on without it."""
-    failure = _failed(debate, "skip")
-    ahead = schedule.plan(debate)
-    if not isinstance(ahead, Wave):
-        raise StateError("There is no step left to skip.")
-    going = _turn_to(_take(debate).but(failure=None, wanted=None), "running", at)
-    for bit, step in zip(ahead.places, ahead.steps, strict=True):
-        if step.actor == failure.actor:
-            spoken = Spoken(step, bit, "", failure.model, at, error_code=failure.code)
-            then = commit(going.debate, going.debate.fence, spoken, None, at, go_on=False)
-            return _join(going, then)
-    raise StateError(f"{failure.actor} has no step to skip.")
-
-
 def held(debate: Debate, now: float, dead: Callable[[str], bool]) -> bool:
     """Whether somebody alive has the debate in hand."""
     if debate.lease_owner is None or debate.lease_until <= now:
         return False
     return not dead(debate.lease_owner)
-
-
-# --- pieces ---
-
-
-def _failed(debate: Debate, verb: str) -> Failure:
-    if debate.status != "paused":
-        raise StateError(f"Only a paused debate has a step to {verb}; this one is {debate.status}.")
-    if debate.failure is None:
-        raise StateError(f"No speaker failed, so there is nothing to {verb}; resume it instead.")
-    return debate.failure
-
-
-def _recast(debate: Debate, seat_id: str, model: str) -> Debate:
-    def recast(seat: Participant) -> Participant:
-        return replace(seat, model=model) if seat.id == seat_id else seat
-
-    return debate.but(
-        participants=tuple(recast(seat) for seat in debate.participants),
-        host=recast(debate.host) if debate.host else None,
-    )
-
-
-def _take(debate: Debate) -> Debate:
-    """Away from whoever has it: later writes of theirs are refused."""
-    return debate.but(fence=debate.fence + 1, lease_owner=None, lease_until=0.0)
-
-
-def _obey(debate: Debate, at: str) -> Change:
-    if debate.wanted == "pause":
-        return _turn_to(debate.but(wanted=None), "paused", at)
-    stopped = debate.but(wanted=None, stop_reason=None)
-    return _turn_to(_ended(stopped, "stopped_by_user", at), "stopped", at)
-
-
-def _ended(debate: Debate, reason: StopReason, at: str) -> Debate:
-    return debate.but(
-        stop_reason=debate.stop_reason or reason,
-        ended_at=at,
-        failure=None,
-        wanted=None,
-        lease_owner=None,
-        lease_until=0.0,
-    )
 
 
 def _begin(debate: Debate, steps: tuple[Step, ...], at: str) -> Change:
@@ -482,39 +269,3 @@ def _begin(debate: Debate, steps: tuple[Step, ...], at: str) -> Change:
         open_calls=debate.open_calls + len(steps),
     )
     return Change(counted, started=started)
-
-
-def _turn_to(debate: Debate, after: Status, at: str) -> Change:
-    status.check(debate.status, after)
-    turned = debate.but(status=after, updated_at=at)
-    return _notice(turned.but(total=schedule.total(turned)), at, None)
-
-
-def _notice(debate: Debate, at: str, notice: str | None) -> Change:
-    """Log where the debate stands now."""
-    seq = debate.last_seq + 1
-    event = StatusChanged(
-        debate_id=debate.id,
-        seq=seq,
-        at=at,
-        status=debate.status,
-        reason=debate.stop_reason,
-        failure=debate.failure,
-        stage=debate.stage,
-        round=debate.round,
-        done=debate.turns,
-        total=debate.total,
-        degraded=debate.degraded,
-        notice=notice,
-    )
-    return Change(debate.but(last_seq=seq, updated_at=at), (event,))
-
-
-def _join(first: Change, second: Change) -> Change:
-    return Change(
-        second.debate,
-        first.events + second.events,
-        first.started + second.started,
-        first.ended + second.ended,
-        second.decided or first.decided,
-    )

@@ -8,11 +8,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from moot.core import council, limits, moves, prompts, retry, schedule, shapes
+from moot.core.change import (
+    Attempt,
+    Change,
+    Ended,
+    FencedError,
+    Move,
+    NotClaimedError,
+    Spoken,
+)
 from moot.core.clean import clean, visible
 from moot.core.debate import NO_USAGE, Debate, Failure, Usage
-from moot.core.events import Delta, StatusChanged
+from moot.core.events import Delta, StatusChanged, TurnCommitted
 from moot.core.limits import Estimate
-from moot.core.moves import Attempt, Change, Ended, FencedError, NotClaimedError, Spoken
 from moot.core.prompts import Heard
 from moot.core.schedule import Finish, Slot, Step, Wave
 from moot.core.status import RUNNABLE
@@ -372,7 +380,7 @@ class Advancer:
         run.begun += change.started
         run.ahead = change.ahead
 
-    async def _settled(self, run: _Run, ended: Ended, move: moves.Move) -> Change:
+    async def _settled(self, run: _Run, ended: Ended, move: Move) -> Change:
         """Write what came of a call; if the debate is somebody else's by now, only its cost."""
         try:
             return await self._commit(run, move)
@@ -418,16 +426,16 @@ class Advancer:
 
         return say
 
-    async def _commit(self, run: _Run, move: moves.Move) -> Change:
+    async def _commit(self, run: _Run, move: Move) -> Change:
         """Write a change, and remember where the debate stands after it."""
         change = await self._change(run.debate.id, move)
         run.debate = change.debate
         for event in change.events:
-            if isinstance(event, moves.TurnCommitted):
+            if isinstance(event, TurnCommitted):
                 run.heard.add(event.turn)
         return change
 
-    async def _change(self, debate_id: str, move: moves.Move) -> Change:
+    async def _change(self, debate_id: str, move: Move) -> Change:
         change = await self._store.change(debate_id, move)
         for event in change.events:
             self._bus.publish(event)

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from moot.core import council, moves, packet
+from moot.core.change import Change, Decided, Record
 from moot.core.debate import Debate, Decision, Phase, Turn
 from moot.core.events import StatusChanged
-from moot.core.moves import Change, Decided, Record
 from moot.core.status import FINAL
 from moot.engine import failpoints
 from moot.ports import Records, Store

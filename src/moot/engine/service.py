@@ -5,12 +5,12 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from moot.core import moves, request
+from moot.core import moves, request, verbs
+from moot.core.change import Change
 from moot.core.debate import Debate, Turn
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.format import Format
 from moot.core.ids import ALPHABET, check_id
-from moot.core.moves import Change
 from moot.core.times import iso, stamp
 from moot.engine.advance import Advancer
 from moot.engine.finish import Filer, at_rest
@@ -102,7 +102,7 @@ class Service:
             on_failure=on_failure,
             brief=brief,
         )
-        change = await self._store.create(debate, lambda row: moves.open_(row, start, iso(now)))
+        change = await self._store.create(debate, lambda row: verbs.open_(row, start, iso(now)))
         self._publish(change)
         if start:
             self._dispatcher.dispatch(debate.id)
@@ -114,36 +114,36 @@ class Service:
 
     async def start(self, debate_id: str) -> Debate:
         """Start one that was made to wait."""
-        return await self._verb(debate_id, moves.enqueue, go=True)
+        return await self._verb(debate_id, verbs.enqueue, go=True)
 
     # --- what a person can do to it ---
 
     async def stop(self, debate_id: str) -> Debate:
         """Keep the step in flight, then nothing more."""
-        return await self._wish(debate_id, moves.stop)
+        return await self._wish(debate_id, verbs.stop)
 
     async def pause(self, debate_id: str, *, at_once: bool = False) -> Debate:
         """Halt after the step in flight; `at_once` calls it off instead."""
         if at_once:
             debate = await self._verb(
-                debate_id, lambda row, at: moves.pause(row, in_flight=False, at=at)
+                debate_id, lambda row, at: verbs.pause(row, in_flight=False, at=at)
             )
             self._keeper.call_off(debate_id)
             return debate
-        return await self._wish(debate_id, moves.pause)
+        return await self._wish(debate_id, verbs.pause)
 
     async def resume(self, debate_id: str) -> Debate:
         """Go on from the cursor."""
 
         def move(row: Debate, at: str) -> Change:
-            return moves.resume(row, in_flight=self._in_flight(row), at=at)
+            return verbs.resume(row, in_flight=self._in_flight(row), at=at)
 
         return await self._verb(debate_id, move, go=True)
 
     async def end(self, debate_id: str) -> Debate:
         """Call off what is in flight, here or elsewhere, and go to the closing summary."""
         before = (await self.get(debate_id)).status
-        debate = await self._verb(debate_id, moves.end)
+        debate = await self._verb(debate_id, verbs.end)
         if debate.status == "ending":
             if before != "ending":  # said twice, it does nothing more
                 self._keeper.call_off(debate_id)
@@ -154,12 +154,12 @@ class Service:
         """Restart the speaker that failed, with another model if one is given."""
         canonical, warning = self._normalize(model) if model else (None, None)
         return await self._verb(
-            debate_id, lambda row, at: moves.retry(row, canonical, warning, at), go=True
+            debate_id, lambda row, at: verbs.retry(row, canonical, warning, at), go=True
         )
 
     async def skip(self, debate_id: str) -> Debate:
         """Go on without the turn that failed."""
-        return await self._verb(debate_id, moves.skip, go=True)
+        return await self._verb(debate_id, verbs.skip, go=True)
 
     # --- read ---
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import Text, bindparam, func, insert, or_, select, update
 
-from moot.core.moves import Attempt, Ended
+from moot.core.change import Attempt, Ended
 from moot.store.query import Connection, Query
 from moot.store.tables import attempts
 

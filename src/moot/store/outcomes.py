@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import bindparam, delete, insert, or_, select, text
 
-from moot.core.moves import Record
+from moot.core.change import Record
 from moot.store.query import Connection, Query
 from moot.store.tables import actions, records
 

@@ -13,10 +13,10 @@ from typing import Any
 from sqlalchemy import bindparam, select
 
 from moot.core import codec, council, packet
+from moot.core.change import Record
 from moot.core.debate import Debate, Turn
 from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.ids import check_id
-from moot.core.moves import Record
 from moot.errors import MootError, NotFoundError
 from moot.store import log, outcomes, runs
 from moot.store.database import Database, DuplicateError

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from moot.core.change import Change, FencedError
 from moot.core.debate import Debate, Turn
 from moot.core.events import Event
-from moot.core.moves import Change, FencedError
 from moot.ports import Held
 from moot.store import attempts, log, outcomes, runs
 from moot.store.database import Database, DuplicateError

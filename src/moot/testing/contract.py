@@ -6,11 +6,11 @@ nothing in it, inside a transaction.
 
 import pytest
 
-from moot.core import moves
+from moot.core import moves, verbs
+from moot.core.change import Attempt, Ended
 from moot.core.debate import Cursor, Debate, Decision, Failure, Phase, Turn, Usage
 from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.format import Format
-from moot.core.moves import Attempt, Ended
 from moot.core.request import build
 from moot.core.schedule import Step
 from moot.errors import NotFoundError
@@ -157,7 +157,7 @@ class StoreContract:
     def test_a_change_is_written_whole(self, conn: Connection) -> None:
         debate = a_debate()
         runs.create(conn, debate)
-        opened = moves.open_(debate, True, AT)
+        opened = verbs.open_(debate, True, AT)
         apply(conn, debate, opened)
         claimed = moves.claim(
             opened.debate, owner="me", now=1.0, lease=5.0, at=AT, dead=lambda _: False

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from moot.core import moves, request, schedule
+from moot.core import request, schedule, verbs
 from moot.core.debate import NO_USAGE, Cursor, Debate, Turn, Usage
 from moot.core.format import Format
 from moot.core.schedule import END, Finish, Slot, Step, Wave
@@ -309,7 +309,7 @@ def test_a_step_that_opens_a_stage_says_so(debate: Debate, shuffle: random.Rando
 
 def check_closing(prefix: Prefix) -> None:
     """Ended here, one summary follows, in a round of its own, and the turns lead there too."""
-    ended = moves.end(prefix.debate, AT).debate
+    ended = verbs.end(prefix.debate, AT).debate
     assert (ended.status, ended.cursor) == ("ending", schedule.closing(prefix.debate))
     assert schedule.rebuild(ended, prefix.turns) == ended.cursor
     ahead = schedule.plan(ended)

@@ -1,0 +1,156 @@
+"""What one transaction writes, and the pieces that every move is made of."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from moot.core import schedule, status
+from moot.core.debate import NO_USAGE, Debate, Usage
+from moot.core.events import Event, StatusChanged
+from moot.core.schedule import Step, Wave
+from moot.core.status import Status, StopReason
+from moot.errors import MootError
+
+Outcome = Literal["started", "ok", "failed", "cancelled", "unknown"]
+
+
+class NotClaimedError(MootError):
+    """The debate is not to be had now: a quiet end for whoever was sent to advance it."""
+
+    code = "DEBATE_ERR_STATE"
+
+
+class FencedError(MootError):
+    """Somebody else has the debate by now; what this worker brings comes too late."""
+
+    code = "DEBATE_ERR_STATE"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One model call, on record before it is made."""
+
+    n: int  # counts the calls of the debate from 1
+    fence: int
+    step: Step
+    model: str
+    started_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a call ended. `n` None: every call that is still open."""
+
+    n: int | None
+    outcome: Outcome
+    at: str
+    error_code: str | None = None
+    model: str | None = None
+    usage: Usage = NO_USAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A note written back to the user's own store, as the database knows it."""
+
+    path: str  # of its JSON, below the home
+    type: str
+    title: str
+    text: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a council leaves in the database beside its debate."""
+
+    actions: tuple[Mapping[str, str], ...]
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """All that one transaction writes."""
+
+    debate: Debate
+    events: tuple[Event, ...] = ()
+    started: tuple[Attempt, ...] = ()
+    ended: tuple[Ended, ...] = ()
+    decided: Decided | None = None
+    ahead: Wave | None = None  # what `started` begins, where a commit planned it
+
+
+Move = Callable[[Debate], Change]
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What came of a step: the text that will stand, or the code of its failure."""
+
+    step: Step
+    bit: int
+    text: str
+    model: str
+    started_at: str
+    usage: Usage = NO_USAGE
+    data: dict[str, object] | None = None
+    error_code: str | None = None
+
+
+def turn_to(debate: Debate, after: Status, at: str) -> Change:
+    status.check(debate.status, after)
+    turned = debate.but(status=after, updated_at=at)
+    return notice(turned.but(total=schedule.total(turned)), at, None)
+
+
+def notice(debate: Debate, at: str, words: str | None) -> Change:
+    """Log where the debate stands now."""
+    seq = debate.last_seq + 1
+    event = StatusChanged(
+        debate_id=debate.id,
+        seq=seq,
+        at=at,
+        status=debate.status,
+        reason=debate.stop_reason,
+        failure=debate.failure,
+        stage=debate.stage,
+        round=debate.round,
+        done=debate.turns,
+        total=debate.total,
+        degraded=debate.degraded,
+        notice=words,
+    )
+    return Change(debate.but(last_seq=seq, updated_at=at), (event,))
+
+
+def join(first: Change, second: Change) -> Change:
+    return Change(
+        second.debate,
+        first.events + second.events,
+        first.started + second.started,
+        first.ended + second.ended,
+        second.decided or first.decided,
+    )
+
+
+def take(debate: Debate) -> Debate:
+    """Away from whoever has it: later writes of theirs are refused."""
+    return debate.but(fence=debate.fence + 1, lease_owner=None, lease_until=0.0)
+
+
+def obey(debate: Debate, at: str) -> Change:
+    if debate.wanted == "pause":
+        return turn_to(debate.but(wanted=None), "paused", at)
+    stopped = debate.but(wanted=None, stop_reason=None)
+    return turn_to(ended_as(stopped, "stopped_by_user", at), "stopped", at)
+
+
+def ended_as(debate: Debate, reason: StopReason, at: str) -> Debate:
+    return debate.but(
+        stop_reason=debate.stop_reason or reason,
+        ended_at=at,
+        failure=None,
+        wanted=None,
+        lease_owner=None,
+        lease_until=0.0,
+    )

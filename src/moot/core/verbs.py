@@ -1,0 +1,108 @@
+"""What a person may do to a debate, each as a pure function from the debate to a change."""
+
+from dataclasses import replace
+
+from moot.core import schedule, status
+from moot.core.change import Change, Spoken, join, notice, obey, take, turn_to
+from moot.core.debate import Debate, Failure, Participant, Phase
+from moot.core.moves import commit, reach
+from moot.core.schedule import Wave
+from moot.errors import StateError
+
+
+def open_(debate: Debate, start: bool, at: str) -> Change:
+    """The first entry of the log: queued, or scheduled until somebody starts it."""
+    if debate.rules.outcome == "packet":
+        debate = reach(debate, debate.fence, [Phase("Intake", at, "ok")], at).debate
+    return turn_to(debate, "queued", at) if start else notice(debate, at, None)
+
+
+def enqueue(debate: Debate, at: str) -> Change:
+    """Start one that was scheduled."""
+    return turn_to(debate, "queued", at)
+
+
+def stop(debate: Debate, *, in_flight: bool, at: str) -> Change:
+    """Keep the step in flight, then nothing more."""
+    status.check(debate.status, "stopped")
+    wish = debate.but(wanted="stop", stop_requested_at=debate.stop_requested_at or at)
+    if in_flight and (debate.status != "paused" or debate.open_calls):
+        return notice(wish, at, "A stop was asked for; the step in flight is kept.")
+    return obey(take(wish), at)
+
+
+def pause(debate: Debate, *, in_flight: bool, at: str) -> Change:
+    """Like stop, but it can go on from the cursor."""
+    status.check(debate.status, "paused")
+    wish = debate.but(wanted="pause")
+    if in_flight:
+        return notice(wish, at, "A pause was asked for; the step in flight is kept.")
+    return obey(take(wish), at)
+
+
+def resume(debate: Debate, *, in_flight: bool, at: str) -> Change:
+    """Go on from the cursor. A pause that was only asked for is taken back."""
+    if debate.status in ("queued", "running", "ending") and not in_flight:
+        return Change(debate)  # left behind by a process that died: whoever resumes it may claim it
+    if debate.status == "running" and debate.wanted == "pause":
+        return notice(debate.but(wanted=None), at, "The pause was taken back.")
+    status.check(debate.status, "running")
+    return turn_to(debate.but(failure=None, wanted=None), "running", at)
+
+
+def end(debate: Debate, at: str) -> Change:
+    """Call off what is in flight and go to the closing summary. Said twice, nothing more."""
+    if debate.stop_reason == "ended_by_user":
+        return Change(debate)
+    status.check(debate.status, "ending")
+    closing = take(debate).but(
+        cursor=schedule.closing(debate),
+        stop_reason="ended_by_user",
+        stop_requested_at=at,
+        failure=None,
+        wanted=None,
+    )
+    return turn_to(closing, "ending", at)
+
+
+def retry(debate: Debate, model: str | None, warning: str | None, at: str) -> Change:
+    """Try the step that failed again, with another model if one is given."""
+    failure = _failed(debate, "retry")
+    if model:
+        debate = _recast(debate, failure.actor, model)
+    if warning and warning not in debate.warnings:
+        debate = debate.but(warnings=(*debate.warnings, warning))
+    return turn_to(debate.but(failure=None, wanted=None), "running", at)
+
+
+def skip(debate: Debate, at: str) -> Change:
+    """Record the step that failed as a failed turn, and go on without it."""
+    failure = _failed(debate, "skip")
+    ahead = schedule.plan(debate)
+    if not isinstance(ahead, Wave):
+        raise StateError("There is no step left to skip.")
+    going = turn_to(take(debate).but(failure=None, wanted=None), "running", at)
+    for bit, step in zip(ahead.places, ahead.steps, strict=True):
+        if step.actor == failure.actor:
+            spoken = Spoken(step, bit, "", failure.model, at, error_code=failure.code)
+            then = commit(going.debate, going.debate.fence, spoken, None, at, go_on=False)
+            return join(going, then)
+    raise StateError(f"{failure.actor} has no step to skip.")
+
+
+def _failed(debate: Debate, verb: str) -> Failure:
+    if debate.status != "paused":
+        raise StateError(f"Only a paused debate has a step to {verb}; this one is {debate.status}.")
+    if debate.failure is None:
+        raise StateError(f"No speaker failed, so there is nothing to {verb}; resume it instead.")
+    return debate.failure
+
+
+def _recast(debate: Debate, seat_id: str, model: str) -> Debate:
+    def recast(seat: Participant) -> Participant:
+        return replace(seat, model=model) if seat.id == seat_id else seat
+
+    return debate.but(
+        participants=tuple(recast(seat) for seat in debate.participants),
+        host=recast(debate.host) if debate.host else None,
+    )
