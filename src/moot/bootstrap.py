@@ -2,7 +2,7 @@
 
 import gc
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from pydantic import ValidationError
@@ -80,8 +80,12 @@ async def open_service(
     clock: Clock | None = None,
     pace: float = 0.0,
     recover: bool = True,
+    found: Callable[[str], None] = lambda _: None,
 ) -> AsyncGenerator[Service]:
-    """The engine on the user's home. `recover` also carries on what a dead process left."""
+    """The engine on the user's home.
+
+    `recover` also carries on what a dead process left, and tells `found` of each.
+    """
     settings = settings or load_settings()
     _collect_less_often()
     schema.prepare(settings.database)
@@ -91,6 +95,7 @@ async def open_service(
     store, records, bus = SqlStore(database), Folder(settings.home), MemoryBus()
     dispatcher = InlineDispatcher()
     keeper = Keeper(store, clock, settings.lease_seconds)
+    formats = FormatFiles(settings.home, settings.disabled_formats)
     filer = Filer(store, records, keeper.holding)
     service = Service(
         store=store,
@@ -98,17 +103,19 @@ async def open_service(
         bus=bus,
         dispatcher=dispatcher,
         clock=clock,
-        formats=FormatFiles(settings.home, settings.disabled_formats),
+        formats=formats,
         advancer=Advancer(store, records, speaker or voices, bus, clock, keeper),
         keeper=keeper,
-        supervisor=Supervisor(store, filer, dispatcher, clock, settings.sweep_seconds),
+        supervisor=Supervisor(
+            store, filer, dispatcher, clock, settings.sweep_seconds, formats.enabled
+        ),
         filer=filer,
         normalize=normalize,
         default_model=settings.model,
     )
     try:
         if recover:
-            service.supervisor.start()
+            service.supervisor.start(found)
         yield service
     finally:
         await service.close()

@@ -122,6 +122,12 @@ class ProviderInvalidError(ProviderError):
     code = "DEBATE_ERR_PROVIDER_INVALID"
 
 
+class ProviderRejectedError(ProviderInvalidError):
+    """The request itself was not accepted; the same again would not be, either."""
+
+    retryable = False
+
+
 class ProviderShapeError(ProviderInvalidError):
     """A structured answer without its shape. The model is shown the problem, once."""
 

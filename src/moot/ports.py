@@ -169,6 +169,10 @@ class Clock(Protocol):
 class Formats(Protocol):
     """Which formats there are."""
 
+    def enabled(self, name: str) -> bool:
+        """Whether debates of that format may be run, or seen, here."""
+        ...
+
     def get(self, name: str) -> Format: ...
 
     def all(self) -> list[Format]: ...

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -10,7 +11,9 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 class Settings(BaseSettings):
     """Everything that the environment can set. Keys are kept so that they cannot be printed."""
 
-    model_config = SettingsConfigDict(env_prefix="MOOT_", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="MOOT_", extra="ignore", frozen=True, env_ignore_empty=True
+    )
 
     home: Path = Field(default=Path("~/.moot"), validate_default=True)
     model: str = "local"
@@ -32,6 +35,13 @@ class Settings(BaseSettings):
     @classmethod
     def _absolute(cls, home: Path) -> Path:
         return home.expanduser().absolute()
+
+    @field_validator("local_base_url", "openai_base_url", "anthropic_base_url", "gemini_base_url")
+    @classmethod
+    def _address(cls, url: str | None) -> str | None:
+        if url is not None and urlsplit(url).scheme not in ("http", "https"):
+            raise ValueError("an address begins with http:// or https://")
+        return url
 
     @field_validator("disabled_formats", mode="before")
     @classmethod

@@ -94,6 +94,11 @@ def eventually(what: Callable[[], Any], seconds: float = 10) -> Any:
     return found
 
 
+def hear_interrupts() -> None:
+    """A job in the background is started deaf to Ctrl-C; a terminal of its own is not."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Terminal:
     """A `moot` on a terminal of its own, where the understudy speaks at a person's pace."""
 
@@ -103,7 +108,7 @@ class Terminal:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
         self.process = subprocess.Popen(
             [MOOT, *words], env=environment(home), stdin=slave, stdout=slave, stderr=slave,
-            start_new_session=True,
+            start_new_session=True, preexec_fn=hear_interrupts,
         )  # fmt: skip
         os.close(slave)
         self._heard = bytearray()
@@ -732,7 +737,9 @@ def test_watch_sees_every_turn_in_order_and_ctrl_c_leaves_the_debate_running(hom
 
 
 def cpu_of(home: Path, *words: str) -> float:
-    child = subprocess.Popen([MOOT, *words], env=environment(home), stdout=subprocess.DEVNULL)
+    child = subprocess.Popen(
+        [MOOT, *words], env=environment(home), stdout=subprocess.DEVNULL, preexec_fn=hear_interrupts
+    )
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     assert child.returncode == 0

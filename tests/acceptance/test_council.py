@@ -319,9 +319,11 @@ def test_a_home_of_somebody_else_is_used_in_place(settings: Settings) -> None:
     own = settings.home / "records" / "decisions" / "2026-01-01.md"
     own.parent.mkdir(parents=True)
     own.write_text("mine")
+    before = settings.database.read_bytes()[18:20]  # how it is journaled
     debate, _, _ = go(hold(settings, council_speaker()))
     assert debate.status == "completed"
     assert own.read_text() == "mine"
+    assert settings.database.read_bytes()[18:20] == before == b"\x01\x01"
     with closing(sqlite3.connect(settings.database)) as conn:
         assert conn.execute("SELECT * FROM records_index").fetchall() == [("a", "b")]
         assert conn.execute("SELECT * FROM search").fetchall() == [("hello",)]

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -41,6 +42,9 @@ def options(
 def main() -> None:
     """Run the command; an error is one sentence on standard error, and never a traceback."""
     logging.getLogger("moot").addHandler(logging.NullHandler())
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character
     try:
         app()
     except InputError as error:
@@ -52,6 +56,9 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has gone
         sys.exit(0)
+    except OSError as error:
+        typer.echo(f"moot: {error.strerror or error}", err=True)
+        sys.exit(1)
 
 
 def _complain(error: MootError, code: int) -> None:

@@ -136,12 +136,12 @@ def council(
 
 def resume(id_: Id, json: Json = False) -> None:
     """Go on with a debate that was paused, or that a crash left behind."""
-    _carry(lambda service: service.resume(id_), json)
+    _carry(lambda service: service.resume(id_), json, id_)
 
 
 def end(id_: Id, json: Json = False) -> None:
     """End a debate now: what is being said is dropped, and the closing summary follows."""
-    _carry(lambda service: service.end(id_), json)
+    _carry(lambda service: service.end(id_), json, id_)
 
 
 def retry(
@@ -150,12 +150,12 @@ def retry(
     json: Json = False,
 ) -> None:
     """Restart the speaker whose failure paused the debate."""
-    _carry(lambda service: service.retry(id_, model), json)
+    _carry(lambda service: service.retry(id_, model), json, id_)
 
 
 def skip(id_: Id, json: Json = False) -> None:
     """Go on without the turn whose failure paused the debate."""
-    _carry(lambda service: service.skip(id_), json)
+    _carry(lambda service: service.skip(id_), json, id_)
 
 
 def watch(
@@ -169,7 +169,9 @@ def watch(
 
         async with open_service(recover=False) as service:
             debate = await service.get(id_)
-            with Screen(debate) as screen:
+            if service.left_behind(debate):
+                typer.echo(f"Nobody carries it on; that does:  moot resume {id_}", err=True)
+            with Screen(debate.but(turns=0) if after == 0 else debate) as screen:
                 async for event in service.follow(id_, after):
                     screen.show(event)
             screen.outcome(await service.get(id_), service.folder(id_))
@@ -180,22 +182,28 @@ def watch(
         raise typer.Exit(130) from None
 
 
-def _carry(begin: Callable[["Service"], Awaitable["Debate"]], json: bool) -> None:
-    raise typer.Exit(asyncio.run(_carry_on(begin, json)))
+def _carry(begin: Callable[["Service"], Awaitable["Debate"]], json: bool, *known: str) -> None:
+    raise typer.Exit(asyncio.run(_carry_on(begin, json, list(known))))
 
 
-async def _carry_on(begin: Callable[["Service"], Awaitable["Debate"]], json: bool) -> int:
+async def _carry_on(
+    begin: Callable[["Service"], Awaitable["Debate"]], json: bool, mine: list[str]
+) -> int:
     """Begin, show it live, and say how it ended. Ctrl-C pauses it at once."""
     from moot.bootstrap import open_service
     from moot.cli.screen import Quiet, Screen
     from moot.core.status import FINAL
 
-    live = sys.stdout.isatty() and not json
-    async with open_service(pace=LIVE_PACE if live else 0.0) as service:
+    live = bool(sys.stdout) and sys.stdout.isatty() and not json
+    async with open_service(
+        pace=LIVE_PACE if live else 0.0, found=lambda id_: _left_behind(id_, mine)
+    ) as service:
+        interrupted, begun = _on_interrupt(service)
         debate = await begin(service)
+        mine.append(debate.id)
+        begun(debate.id)
         seen = debate.last_seq if debate.turns else 0
         screen = Quiet() if json else Screen(debate)
-        interrupted = _on_interrupt(service, debate.id)
         with screen:
             showing = asyncio.create_task(_show(service, debate.id, seen, screen))
             try:
@@ -211,33 +219,57 @@ async def _carry_on(begin: Callable[["Service"], Awaitable["Debate"]], json: boo
     return _exit_code(debate, interrupted.is_set())
 
 
+def _left_behind(debate_id: str, told: list[str]) -> None:
+    """Say once that a debate which a dead process left is carried on beside this one."""
+    if debate_id not in told:
+        told.append(debate_id)
+        typer.echo(f"Going on with {debate_id} too, left behind by a process that died.", err=True)
+
+
 async def _show(service: "Service", debate_id: str, seen: int, screen: Any) -> None:
     async for event in service.follow(debate_id, seen):
         screen.show(event)
 
 
-def _on_interrupt(service: "Service", debate_id: str) -> asyncio.Event:
-    """The first Ctrl-C pauses the debate; a second one, should that hang, ends the process."""
+def _on_interrupt(service: "Service") -> tuple[asyncio.Event, Callable[[str], None]]:
+    """The first Ctrl-C pauses the debate; a second one, should that hang, ends the process.
+
+    It may come before there is a debate: whoever begins one says which it is.
+    """
     from moot.errors import StateError
 
     loop, interrupted = asyncio.get_running_loop(), asyncio.Event()
+    debates: list[str] = []
     pausing: list[asyncio.Task[None]] = []
 
-    async def pause() -> None:
-        try:
-            await service.pause(debate_id, at_once=True)
-        except StateError:  # it is over, or ending: let it go to where a new start finds it
-            await service.close()
+    async def pause(debate_id: str) -> None:
+        for _ in range(50):  # one that is queued runs in a moment, and then it can be paused
+            try:
+                await service.pause(debate_id, at_once=True)
+                return
+            except StateError:
+                if (await service.get(debate_id)).status != "queued":
+                    break
+                await asyncio.sleep(0.02)
+        await service.close()  # it is over, or ending: let it go to where a new start finds it
+
+    def begin_pause() -> None:
+        if interrupted.is_set() and debates and not pausing:
+            pausing.append(asyncio.create_task(pause(debates[0])))
 
     def interrupt() -> None:
         if interrupted.is_set():
             sys.exit(130)
         interrupted.set()
-        pausing.append(asyncio.create_task(pause()))
+        begin_pause()
+
+    def begun(debate_id: str) -> None:
+        debates.append(debate_id)
+        begin_pause()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, interrupt)
-    return interrupted
+    return interrupted, begun
 
 
 def _exit_code(debate: "Debate", interrupted: bool) -> int:
@@ -292,8 +324,13 @@ def _participants(given: list[str], bios: list[str]) -> list[dict[str, Any]]:
 def _participant(text: str) -> dict[str, Any]:
     label, _, model = text.partition("=")
     name, _, stance = label.rpartition(":")
-    if stance.strip() not in ("pro", "con", "neutral"):
+    if not name:
         name, stance = label, ""
+    elif stance.strip() not in ("pro", "con", "neutral"):
+        raise InputError(
+            f"--participant {text}: {stance.strip()!r} is no stance; there are pro, con, neutral.",
+            "participants",
+        )
     if not name.strip():
         raise InputError(f"--participant {text}: write it as NAME=MODEL.", "participants")
     return {"name": name.strip(), "stance": stance.strip() or None, "model": model or None}

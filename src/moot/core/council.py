@@ -23,6 +23,9 @@ STAGE_PHASES: Mapping[str, str] = {
     "consensus": "Consensus",
     "judge": "Judge",
 }
+_STOPS = re.compile(r"[.,;:!?…]+(?=\s|$)")
+_QUOTES = re.compile(r"(?<!\w)[\"'“”„‘’«»]+|[\"'“”„‘’«»]+(?!\w)")
+_DASHES = re.compile(r"\s[—–-]+\s")
 FIRST, CHALLENGED, LAST, CONSENSUS, JUDGE = 1, 2, 3, 4, 5  # the rounds
 
 
@@ -111,8 +114,12 @@ def tally(stands: Sequence[Stand], names: Mapping[str, str]) -> Tally:
 
 
 def key(option: str) -> str:
-    """Options that differ only in case, punctuation or spacing are the same."""
-    return " ".join(re.sub(r"[^\w%]+", " ", option.casefold()).split())
+    """Options that differ only in case, spacing or the punctuation of sentences are the same.
+
+    Signs that mean something stay: C++ is not C#, and -10% is not +10%.
+    """
+    plain = _QUOTES.sub("", _DASHES.sub(" ", _STOPS.sub("", option.casefold())))
+    return " ".join(plain.split()) or option
 
 
 def stands(turns: Iterable[Turn], number: int) -> list[Stand]:
@@ -136,10 +143,15 @@ def one_name(options: Iterable[str], reading: Mapping[str, Any] | None) -> dict[
     for option in sorted(options, key=lambda option: (key(option), option)):
         stated.setdefault(key(option), option)
     names = dict(stated)
+    called: dict[str, str] = {}  # one spelling for each name that the mapping gives
+    taken: set[str] = set()
     for same in (reading or {}).get("same", ()):
-        wordings = [key(word) for word in same["wordings"] if key(word) in stated]
-        if len(wordings) > 1 or key(same["option"]) in wordings:
-            names.update({wording: str(same["option"]) for wording in wordings})
+        words = {key(word) for word in same["wordings"]} & (stated.keys() - taken)
+        named = key(same["option"])
+        name = called.setdefault(named, stated.get(named) or str(same["option"]))
+        if len(words) > 1 or key(name) in words:
+            names.update(dict.fromkeys(words, name))
+            taken |= words  # a wording that is claimed twice stays with the first
     return names
 
 
@@ -149,7 +161,8 @@ def consensus(turns: Sequence[Turn]) -> dict[str, Any]:
     first, final = stands(turns, FIRST), final_stands(turns)
     names = one_name((stand.option for stand in (*first, *final)), reading)
     before, after = tally(first, names), tally(final, names)
-    known = {turn.seq for turn in turns if turn.status == "ok"}
+    known = _before(turns, CONSENSUS)
+    bare = tally(final, one_name((stand.option for stand in (*first, *final)), None))
     agreements = _points((reading or {}).get("agreements", ()), known)
     disagreements = _points((reading or {}).get("disagreements", ()), known)
     if not agreements and not disagreements:
@@ -160,12 +173,19 @@ def consensus(turns: Sequence[Turn]) -> dict[str, Any]:
         "keyAgreements": agreements,
         "keyDisagreements": disagreements,
         "favoured": after.leader,
+        "withoutMapping": {"consensusScore": bare.consensus, "favoured": bare.leader},
         "tally": {"round1": _table(before), "final": _table(after)},
         "moved": _moved(turns, first, final, names),
         "names": names,
         "droppedCitations": dropped_citations(turns),
         "missing": [
-            {"role": turn.name, "stage": turn.stage, "turn": turn.seq, "errorCode": turn.error_code}
+            {
+                "role": turn.name,
+                "stage": turn.stage,
+                "turn": turn.seq,
+                "errorCode": turn.error_code,
+                "errorMessage": (turn.data or {}).get("errorMessage"),
+            }
             for turn in turns
             if turn.status == "failed"
         ],
@@ -175,8 +195,10 @@ def consensus(turns: Sequence[Turn]) -> dict[str, Any]:
 def packet(debate: Debate, turns: Sequence[Turn], consensus_: Mapping[str, Any]) -> dict[str, Any]:
     """The decision: the Judge's, or what the positions favour where the Judge gave none."""
     verdict = _answer(turns, JUDGE)
-    known = {turn.seq for turn in turns if turn.status == "ok"}
-    made = _judged(verdict, known) if verdict else _favoured(debate, turns, consensus_)
+    if verdict:
+        made = _judged(verdict, _before(turns, JUDGE), consensus_)
+    else:
+        made = _favoured(debate, turns, consensus_)
     failed = [turn for turn in turns if turn.status == "failed"]
     refs = sorted({*made["refs"], *_cited(consensus_)})
     return {
@@ -185,7 +207,10 @@ def packet(debate: Debate, turns: Sequence[Turn], consensus_: Mapping[str, Any])
         "problem": debate.motion,
         "constraints": list(debate.brief.get("constraints", ())),
         "outputType": debate.brief.get("output_type", "decision"),
-        "participants": [_participant(seat.role, seat.model) for seat in debate.participants],
+        "participants": [
+            _participant(seat.role, _voice(turns, seat.id) or seat.model)
+            for seat in debate.participants
+        ],
         "consensus": {
             "consensusScore": consensus_["consensusScore"],
             "confidenceScore": consensus_["confidenceScore"],
@@ -210,8 +235,14 @@ def packet(debate: Debate, turns: Sequence[Turn], consensus_: Mapping[str, Any])
     }
 
 
-def _judged(verdict: Mapping[str, Any], known: set[int]) -> dict[str, Any]:
+def _judged(
+    verdict: Mapping[str, Any], known: set[int], consensus_: Mapping[str, Any]
+) -> dict[str, Any]:
     refs: set[int] = set()
+    selected, names = verdict["selectedOption"], consensus_["names"]
+    favoured = consensus_["favoured"]
+    chosen = names.get(key(selected), selected)
+    overruled = favoured is not None and key(chosen) != key(favoured)
 
     def rest(item: Mapping[str, Any]) -> list[int]:
         real = [turn for turn in item["turns"] if turn in known]
@@ -220,11 +251,15 @@ def _judged(verdict: Mapping[str, Any], known: set[int]) -> dict[str, Any]:
 
     return {
         "decision": {
-            "selectedOption": verdict["selectedOption"],
-            "whySelected": [cited(why["text"], rest(why)) for why in verdict["whySelected"]],
+            "selectedOption": selected,
+            "whySelected": [
+                *(cited(why["text"], rest(why)) for why in verdict["whySelected"]),
+                *([f"The positions favoured “{favoured}”; the Judge chose otherwise."] * overruled),
+            ],
             "rejectedOptions": [
                 {"option": item["option"], "reason": cited(item["reason"], rest(item))}
                 for item in verdict["rejectedOptions"]
+                if key(item["option"]) != key(selected)
             ],
         },
         "risks": [
@@ -318,9 +353,22 @@ def _points(points: Iterable[Mapping[str, Any]], known: set[int]) -> list[dict[s
 
 def dropped_citations(turns: Sequence[Turn]) -> int:
     """How many citations of the reading and the verdict name a turn that does not exist."""
-    known = {turn.seq for turn in turns if turn.status == "ok"}
-    answers = [_answer(turns, number) or {} for number in (CONSENSUS, JUDGE)]
-    return sum(turn not in known for answer in answers for turn in _citations(answer))
+    return sum(
+        turn not in _before(turns, number)
+        for number in (CONSENSUS, JUDGE)
+        for turn in _citations(_answer(turns, number) or {})
+    )
+
+
+def _before(turns: Sequence[Turn], number: int) -> set[int]:
+    """What the speaker of a round could cite: turns that were spoken before it."""
+    return {turn.seq for turn in turns if turn.status == "ok" and turn.round < number}
+
+
+def _voice(turns: Sequence[Turn], actor: str) -> str | None:
+    """Who really spoke for a seat, last."""
+    spoke = [turn.model for turn in turns if turn.actor == actor and turn.status == "ok"]
+    return spoke[-1] if spoke else None
 
 
 def _citations(value: Any) -> Iterable[int]:
@@ -431,6 +479,7 @@ def record(debate: Debate, packet_: Mapping[str, Any]) -> dict[str, Any]:
         "consensusScore": packet_["consensus"]["consensusScore"],
         "confidenceScore": packet_["consensus"]["confidenceScore"],
         "degraded": packet_["degraded"],
+        "participants": packet_["participants"],
     }
 
 

@@ -7,7 +7,7 @@ ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 
 def check_id(debate_id: str) -> str:
     """Before an id becomes a path or a query: it has the shape that ids have."""
-    parts = debate_id.split("_")
+    parts = str(debate_id).split("_")
     shape = (
         len(parts) == 4
         and parts[0] == "debate"
@@ -20,7 +20,8 @@ def check_id(debate_id: str) -> str:
     )
     if not shape:
         raise InputError(
-            f"{debate_id[:60]!a} is not a debate's id; they read debate_YYYYMMDD_HHMMSS_xxxxxx.",
+            f"{str(debate_id)[:60]!a} is not a debate's id; "
+            "they read debate_YYYYMMDD_HHMMSS_xxxxxx.",
             "id",
         )
     return debate_id

@@ -1,6 +1,6 @@
 """The final decision packet: its schema, its validation, and how it reads."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Annotated, Any, Literal, Self
 
@@ -56,7 +56,7 @@ class Action(_Part):
     id: Annotated[str, Field(pattern=r"^A[1-9][0-9]*$")]
     action: Filled
     owner: Filled
-    due: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    due: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", json_schema_extra={"format": "date"})]
 
     @model_validator(mode="after")
     def _real(self) -> Self:
@@ -116,8 +116,8 @@ def schema() -> dict[str, Any]:
     return Packet.model_json_schema(by_alias=True)
 
 
-def markdown(packet: Mapping[str, Any]) -> str:
-    """The packet as a document."""
+def markdown(packet: Mapping[str, Any], missing: Sequence[Mapping[str, Any]] = ()) -> str:
+    """The packet as a document; `missing` are the turns that failed."""
     decision, consensus = packet["decision"], packet["consensus"]
     lines = [
         f"# {escape(decision['selectedOption'])}",
@@ -129,6 +129,7 @@ def markdown(packet: Mapping[str, Any]) -> str:
         f"- Consensus: {consensus['consensusScore']:.2f}",
         f"- Confidence: {consensus['confidenceScore']:.2f}",
         *(f"- Constraint: {escape(text)}" for text in packet["constraints"]),
+        *_understudies(packet),
         "",
         *_section("Why", [escape(why) for why in decision["whySelected"]]),
         *_section(
@@ -154,9 +155,22 @@ def markdown(packet: Mapping[str, Any]) -> str:
                 for a in packet["nextActions"]
             ],
         ),
+        *_section(
+            "Missing",
+            [
+                f"{gap['role']}, {gap['stage']}: {escape(gap['errorMessage'] or gap['errorCode'])}"
+                for gap in missing
+            ],
+        ),
         *_section("Evidence", [f"`{ref}`" for ref in packet["trace"]["evidenceRefs"]]),
     ]
     return "\n".join(lines)
+
+
+def _understudies(packet: Mapping[str, Any]) -> list[str]:
+    """It is no model, and must be labelled wherever it speaks."""
+    roles = [seat["role"] for seat in packet["participants"] if seat["modelName"] == "understudy"]
+    return [f"- **No model spoke** for {', '.join(roles)}: the understudy did."] if roles else []
 
 
 def _section(title: str, items: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from moot.core import schedule
-from moot.core.clean import one_line
+from moot.core.clean import one_line, visible
 from moot.core.debate import Cursor, Debate, Limits, OnFailure, Participant
 from moot.core.format import MAX_PARTICIPANTS, MAX_TURNS, Format
 from moot.errors import WARN_ROLE_IGNORED, InputError
@@ -76,7 +76,7 @@ def build(
 
 
 def _motion(text: str) -> str:
-    clean = text.strip().replace("\x00", "")
+    clean = visible(str(text))
     if not clean:
         raise InputError("The motion is empty. Say what is to be debated.", "motion")
     if len(clean) > MAX_MOTION:
@@ -179,6 +179,8 @@ def _brief(rules: Format, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def council(asked: Mapping[str, Any]) -> dict[str, Any]:
     """The council's own request, in either spelling, as what `build` takes."""
+    if not isinstance(asked, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  from outside
+        raise InputError("A council is asked for with an object: problem, output_type …", "problem")
     names = {_snake(str(name)): value for name, value in asked.items()}
     known = {"problem", "output_type", "constraints", "participants", "max_turn_seconds",
              "max_turn_tokens", "writeback_record_type"}  # fmt: skip
@@ -261,7 +263,7 @@ def _seat(
         raise InputError(
             f"{field}: the stance is pro, con or neutral, not {stance!r}.", f"{field}.stance"
         )
-    bio = str(seat.get("bio") or "").strip()
+    bio = visible(str(seat.get("bio") or ""))
     if len(bio) > MAX_BIO:
         raise InputError(f"{field}: the bio has {len(bio):,} characters; {MAX_BIO:,} is the most.",
                          f"{field}.bio")  # fmt: skip

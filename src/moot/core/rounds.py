@@ -1,6 +1,6 @@
 """A round as its file shows it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moot.core import codec
@@ -8,7 +8,7 @@ from moot.core.debate import Debate, Turn
 from moot.core.times import seconds
 
 
-def document(debate: Debate, turns: Sequence[Turn]) -> dict[str, Any]:
+def document(debate: Debate, turns: Sequence[Turn], whole: Sequence[Turn]) -> dict[str, Any]:
     """`rounds/round-N.json`: of a council in its own spelling, else the turns as they are."""
     head = {
         "startedAt": min(turn.started_at for turn in turns),
@@ -16,29 +16,45 @@ def document(debate: Debate, turns: Sequence[Turn]) -> dict[str, Any]:
     }
     number = turns[0].round
     if debate.rules.outcome == "packet":
-        council = [_council(debate, turn) for turn in turns]
+        council = [_council(debate, turn, whole) for turn in turns]
         return {"round": f"round-{number}", **head, "turns": council}
     said = [codec.turn(turn) for turn in turns]
     return {"round": number, "stage": turns[0].stage, **head, "turns": said}
 
 
-def _council(debate: Debate, turn: Turn) -> dict[str, Any]:
+def _challenges(turn: Turn, whole: Sequence[Turn]) -> list[dict[str, Any]]:
+    """What a turn asks of its target, or what it answers to those who asked."""
+    data = turn.data or {}
+    if "responses" not in data:
+        return [_challenge(turn.name, item, None) for item in data.get("challenges", ())]
+    answers: dict[str, list[str]] = {}
+    for item in data["responses"]:
+        answers.setdefault(item["sourceRole"].casefold(), []).append(item["response"])
+    asked = [
+        (other.name, item)
+        for other in whole
+        if other.target == turn.actor and other.status == "ok" and other.data
+        for item in other.data.get("challenges", ())
+    ]
+    return [
+        _challenge(source, item, "\n\n".join(answers.get(source.casefold(), ())) or None)
+        for source, item in asked
+    ]
+
+
+def _challenge(source: str, item: Mapping[str, Any], response: str | None) -> dict[str, Any]:
+    return {
+        "sourceRole": source,
+        "targetRole": item["targetRole"],
+        "question": item["question"],
+        "claim": item["claim"],
+        "response": response,
+    }
+
+
+def _council(debate: Debate, turn: Turn, whole: Sequence[Turn]) -> dict[str, Any]:
     data = turn.data or {}
     provider, _, name = turn.model.partition(":")
-    answers = {item["sourceRole"]: item["response"] for item in data.get("responses", ())}
-    challenges = [
-        {
-            "sourceRole": turn.name,
-            "targetRole": item["targetRole"],
-            "question": item["question"],
-            "claim": item["claim"],
-            "response": None,
-        }
-        for item in data.get("challenges", ())
-    ] or [
-        {"sourceRole": source, "targetRole": turn.name, "question": None, "response": response}
-        for source, response in answers.items()
-    ]
     return {
         "seq": turn.seq,
         "role": turn.name,
@@ -51,14 +67,14 @@ def _council(debate: Debate, turn: Turn) -> dict[str, Any]:
         "claim": data.get("claim"),
         "rationale": data.get("rationale"),
         "risks": data.get("risks", []),
-        "challenges": challenges,
+        "challenges": _challenges(turn, whole),
         "revisions": data.get("revisions", []),
         "targetRole": debate.seat(turn.target).role if turn.target else None,
         "position": data.get("position"),
         "confidence": data.get("confidence"),
         "durationMs": round((seconds(turn.committed_at) - seconds(turn.started_at)) * 1000),
         "errorCode": turn.error_code,
-        "errorMessage": None,
+        "errorMessage": data.get("errorMessage"),
         "startedAt": turn.started_at,
         "finishedAt": turn.committed_at,
         "text": turn.text,

@@ -1,6 +1,7 @@
 """The shapes that a structured answer can have, how they are checked, and how they read."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Annotated, Any, Literal
@@ -8,9 +9,18 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-Line = Annotated[str, Field(min_length=1, max_length=240)]
-Passage = Annotated[str, Field(min_length=1, max_length=1500)]
-Cited = Annotated[tuple[int, ...], Field(max_length=20)]
+
+def _at_most(length: int) -> BeforeValidator:
+    """Models overrun: a text or a list that is too long is cut, not refused."""
+
+    def cut(value: object) -> object:
+        if isinstance(value, str) and len(value) > length:
+            return value[: length - 1].rstrip() + "…"
+        if isinstance(value, list | tuple):
+            return value[:length]  # pyright: ignore[reportUnknownVariableType]
+        return value
+
+    return BeforeValidator(cut)
 
 
 def _share(value: object) -> object:
@@ -24,7 +34,10 @@ def _share(value: object) -> object:
     return number / 100 if percent or 1 < number <= 100 else number
 
 
-Share = Annotated[float, BeforeValidator(_share), Field(ge=0, le=1)]
+Line = Annotated[str, Field(min_length=1, max_length=240), _at_most(240)]
+Passage = Annotated[str, Field(min_length=1, max_length=1500), _at_most(1500)]
+Cited = Annotated[tuple[int, ...], Field(max_length=20), _at_most(20)]
+Share = Annotated[float, Field(ge=0, le=1), BeforeValidator(_share)]
 
 
 class _Answer(BaseModel):
@@ -39,20 +52,20 @@ class Position(_Answer):
     position: Line = Field(description="The option you stand for, in a few words.")
     claim: Passage = Field(description="Your claim, in one or two sentences.")
     rationale: Passage = Field(description="Why.")
-    risks: tuple[Line, ...] = Field(default=(), max_length=6)
+    risks: Annotated[tuple[Line, ...], _at_most(6)] = Field(default=(), max_length=6)
     confidence: Share = Field(description="How sure you are, from 0 to 1.")
 
 
 class Challenge(_Answer):
     target_role: Line = Field(description="Whom you challenge.")
     question: Passage = Field(description="What the target must answer.")
-    claim: Line = Field(description="The claim of theirs that it is aimed at.")
+    claim: Passage = Field(description="The claim of theirs that it is aimed at.")
 
 
 class Challenges(_Answer):
     """What a role asks of the one it is set against."""
 
-    challenges: tuple[Challenge, ...] = Field(min_length=1, max_length=4)
+    challenges: Annotated[tuple[Challenge, ...], _at_most(4)] = Field(min_length=1, max_length=4)
 
 
 class Response(_Answer):
@@ -68,8 +81,8 @@ class Revision(_Answer):
 class Revised(_Answer):
     """Where a role stands once it was challenged."""
 
-    responses: tuple[Response, ...] = Field(default=(), max_length=8)
-    revisions: tuple[Revision, ...] = Field(min_length=1, max_length=6)
+    responses: Annotated[tuple[Response, ...], _at_most(8)] = Field(default=(), max_length=8)
+    revisions: Annotated[tuple[Revision, ...], _at_most(6)] = Field(min_length=1, max_length=6)
     position: Line = Field(description="The option you stand for now, in a few words.")
     claim: Passage = Field(description="Your claim now, in one or two sentences.")
     confidence: Share = Field(description="How sure you are now, from 0 to 1.")
@@ -82,7 +95,7 @@ class Point(_Answer):
 
 class Same(_Answer):
     option: Line = Field(description="One name for the option.")
-    wordings: tuple[Line, ...] = Field(
+    wordings: Annotated[tuple[Line, ...], _at_most(10)] = Field(
         max_length=10, description="The positions, word for word, that mean this same option."
     )
 
@@ -90,9 +103,9 @@ class Same(_Answer):
 class Reading(_Answer):
     """Where they agree, where they do not, and which positions differ only in wording."""
 
-    agreements: tuple[Point, ...] = Field(default=(), max_length=8)
-    disagreements: tuple[Point, ...] = Field(default=(), max_length=8)
-    same: tuple[Same, ...] = Field(default=(), max_length=10)
+    agreements: Annotated[tuple[Point, ...], _at_most(8)] = Field(default=(), max_length=8)
+    disagreements: Annotated[tuple[Point, ...], _at_most(8)] = Field(default=(), max_length=8)
+    same: Annotated[tuple[Same, ...], _at_most(10)] = Field(default=(), max_length=10)
 
 
 class Rejected(_Answer):
@@ -119,11 +132,13 @@ class Verdict(_Answer):
     """What is decided, why, against what, and what follows."""
 
     selected_option: Line
-    why_selected: tuple[Point, ...] = Field(min_length=1, max_length=8)
-    rejected_options: tuple[Rejected, ...] = Field(default=(), max_length=8)
-    risks: tuple[Risk, ...] = Field(default=(), max_length=10)
-    next_actions: tuple[Action, ...] = Field(min_length=1, max_length=10)
+    why_selected: Annotated[tuple[Point, ...], _at_most(8)] = Field(min_length=1, max_length=8)
+    rejected_options: Annotated[tuple[Rejected, ...], _at_most(8)] = Field(default=(), max_length=8)
+    risks: Annotated[tuple[Risk, ...], _at_most(10)] = Field(default=(), max_length=10)
+    next_actions: Annotated[tuple[Action, ...], _at_most(10)] = Field(min_length=1, max_length=10)
 
+
+_CITATION = re.compile(r"\s*\[\s*turn:?[^\]]{0,80}\]")
 
 SHAPES: Mapping[str, type[_Answer]] = {
     "position": Position,
@@ -139,6 +154,11 @@ def schema(name: str) -> dict[str, Any]:
     return SHAPES[name].model_json_schema(by_alias=True)
 
 
+def fields(name: str) -> str:
+    """The names of an answer's fields, for a model that is shown no schema."""
+    return ", ".join(field.alias or key for key, field in SHAPES[name].model_fields.items())
+
+
 def read(name: str, data: Mapping[str, Any], target: str | None = None) -> dict[str, Any]:
     """The answer in its canonical form. ValueError says what is wrong, in words for the model."""
     try:
@@ -146,9 +166,15 @@ def read(name: str, data: Mapping[str, Any], target: str | None = None) -> dict[
     except ValidationError as error:
         raise ValueError(_first(error)) from None
     if isinstance(answer, Challenges) and target is not None:
-        aimed = [item for item in answer.challenges if item.target_role.casefold() == target]
+        role = target.capitalize()
+        aimed = tuple(
+            item.model_copy(update={"target_role": role})
+            for item in answer.challenges
+            if role.casefold() in item.target_role.casefold()
+        )
         if not aimed:
-            raise ValueError(f"challenges: none of them is aimed at {target.capitalize()}")
+            raise ValueError(f"challenges: none of them is aimed at {role}")
+        answer = answer.model_copy(update={"challenges": aimed})
     return answer.model_dump(mode="json", by_alias=True)
 
 
@@ -214,8 +240,10 @@ def _revised(data: Mapping[str, Any]) -> Sequence[str]:
 
 
 def cited(text: str, turns: Sequence[int]) -> str:
-    """A claim with the turns it rests on."""
-    return f"{text} [{', '.join(f'turn:{turn}' for turn in turns)}]" if turns else text
+    """A claim with the turns it rests on; what a model wrote in that manner itself is no proof."""
+    bare = " ".join(_CITATION.sub("", text).split(" ")).strip() or text
+    refs = ", ".join(f"turn:{turn}" for turn in dict.fromkeys(turns))
+    return f"{bare} [{refs or 'no turn cited'}]"
 
 
 def _reading(data: Mapping[str, Any]) -> Sequence[str]:

@@ -84,7 +84,8 @@ def skip(debate: Debate, at: str) -> Change:
     going = turn_to(take(debate).but(failure=None, wanted=None), "running", at)
     for bit, step in zip(ahead.places, ahead.steps, strict=True):
         if step.actor == failure.actor:
-            spoken = Spoken(step, bit, "", failure.model, at, error_code=failure.code)
+            why: dict[str, object] = {"errorMessage": failure.message}
+            spoken = Spoken(step, bit, "", failure.model, at, data=why, error_code=failure.code)
             then = commit(going.debate, going.debate.fence, spoken, None, at, go_on=False)
             return join(going, then)
     raise StateError(f"{failure.actor} has no step to skip.")

@@ -18,7 +18,7 @@ from moot.core.change import (
     Spoken,
 )
 from moot.core.clean import clean, visible
-from moot.core.debate import NO_USAGE, Debate, Failure, Usage
+from moot.core.debate import NO_USAGE, Debate, Failure, Participant, Usage
 from moot.core.events import Delta, StatusChanged, TurnCommitted
 from moot.core.limits import Estimate
 from moot.core.prompts import Heard
@@ -35,6 +35,7 @@ from moot.errors import (
     ProviderInvalidError,
     ProviderShapeError,
     ProviderTimeoutError,
+    ProviderUnavailableError,
     StorageError,
 )
 from moot.ports import Bus, Call, Clock, Records, Reply, Say, Speaker, Store
@@ -276,6 +277,7 @@ class Advancer:
         )
         said: list[str] = []
         reply = await self._call_out(run, attempt, call, self._say(debate.id, step, said), said)
+        _check_voice(run, seat, reply)
         if step.answer != "text":
             return self._shaped(step, reply, seat.name)
         others = [other.name for other in debate.seats if other.id != seat.id]
@@ -371,7 +373,14 @@ class Advancer:
             return
         spent = run.spent.pop(slot)
         spoken = Spoken(
-            step, bit, "", seat.model, attempt.started_at, usage=spent, error_code=error.code
+            step=step,
+            bit=bit,
+            text="",
+            model=seat.model,
+            started_at=attempt.started_at,
+            usage=spent,
+            data={"errorMessage": error.message},
+            error_code=error.code,
         )
         go_on = _goes_on(run.debate)
         change = await self._settled(
@@ -440,6 +449,18 @@ class Advancer:
         for event in change.events:
             self._bus.publish(event)
         return change
+
+
+def _check_voice(run: _Run, seat: Participant, reply: Reply) -> None:
+    """The understudy does not step in for a model that has spoken: its server is gone."""
+    if reply.model != UNDERSTUDY or seat.model == UNDERSTUDY:
+        return
+    voices = {turn.model for turn in run.heard.turns if turn.actor == seat.id and turn.text}
+    if voices - {UNDERSTUDY}:
+        raise ProviderUnavailableError(
+            f"The local server that spoke for {seat.name} is gone. Start it again, or set "
+            "MOOT_LOCAL_BASE_URL, then restart the speaker."
+        )
 
 
 def _goes_on(debate: Debate) -> bool:

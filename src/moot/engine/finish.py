@@ -59,7 +59,7 @@ def decision(debate: Debate, turns: Sequence[Turn], fence: int, at: str) -> Chan
         path=council.record_path(debate),
         type=note["type"],
         title=note["title"],
-        text=packet.markdown(made),
+        text=packet.markdown(made, consensus["missing"]),
         created_at=note["createdAt"],
     )
     outcome = Decision(

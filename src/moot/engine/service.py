@@ -16,7 +16,7 @@ from moot.engine.advance import Advancer
 from moot.engine.finish import Filer, at_rest
 from moot.engine.lease import Keeper, is_dead
 from moot.engine.supervise import Supervisor
-from moot.errors import StorageError
+from moot.errors import InputError, NotFoundError, StorageError
 from moot.ports import Bus, Clock, Dispatcher, Formats, Records, Store
 
 POLL_SECONDS = 0.5
@@ -110,7 +110,13 @@ class Service:
 
     async def council(self, asked: Mapping[str, Any], *, start: bool = True) -> Debate:
         """A council, by its own request: problem, output_type and the rest of §5."""
-        return await self.create(**request.council(asked), format="council", start=start)
+        try:
+            return await self.create(**request.council(asked), format="council", start=start)
+        except NotFoundError:
+            raise
+        except InputError as error:  # in the words of the request
+            field = (error.field or "").removeprefix("limits.").replace("motion", "problem")
+            raise InputError(error.message.replace("The motion", "The problem"), field) from None
 
     async def start(self, debate_id: str) -> Debate:
         """Start one that was made to wait."""
@@ -164,13 +170,15 @@ class Service:
     # --- read ---
 
     async def get(self, debate_id: str) -> Debate:
-        return await self._store.load(check_id(debate_id))
+        return self._shown(await self._store.load(check_id(debate_id)))
 
     async def newest(self, limit: int = 50) -> list[Debate]:
-        return await self._store.newest(limit)
+        found = await self._store.newest(limit)
+        return [debate for debate in found if self._formats.enabled(debate.format)]
 
     async def turns(self, debate_id: str, after: int = 0) -> list[Turn]:
-        return await self._store.turns(check_id(debate_id), after)
+        await self.get(debate_id)
+        return await self._store.turns(debate_id, after)
 
     async def attempts(self, debate_id: str) -> list[dict[str, Any]]:
         return await self._store.attempts(check_id(debate_id))
@@ -181,7 +189,7 @@ class Service:
 
     async def records(self, words: str = "", limit: int = 50) -> list[dict[str, Any]]:
         """What was written back and holds every one of the words, newest first."""
-        return await self._store.records(words, limit)
+        return await self._store.records(words, limit) if self._formats.enabled("council") else []
 
     def formats(self) -> list[Format]:
         return self._formats.all()
@@ -258,7 +266,9 @@ class Service:
         self, debate_id: str, move: Callable[[Debate, str], Change], *, go: bool = False
     ) -> Debate:
         at = iso(self._clock.now())
-        change = await self._store.change(check_id(debate_id), lambda row: move(row, at))
+        change = await self._store.change(
+            check_id(debate_id), lambda row: move(self._shown(row), at)
+        )
         self._publish(change)
         if go:
             self._dispatcher.dispatch(debate_id)
@@ -272,6 +282,12 @@ class Service:
         except StorageError:
             if debate.stop_reason != "structural_failure":  # that says it already
                 raise
+
+    def _shown(self, debate: Debate) -> Debate:
+        """A format that is switched off is out of every interface; its data stays."""
+        if not self._formats.enabled(debate.format):
+            self._formats.get(debate.format)  # says so
+        return debate
 
     def _in_flight(self, debate: Debate) -> bool:
         return moves.held(debate, self._clock.now(), is_dead)

@@ -18,8 +18,15 @@ class Supervisor:
     """Sweeps now and then. Several may run; the store decides who gets what."""
 
     def __init__(
-        self, store: Store, filer: Filer, dispatcher: Dispatcher, clock: Clock, every: float
+        self,
+        store: Store,
+        filer: Filer,
+        dispatcher: Dispatcher,
+        clock: Clock,
+        every: float,
+        enabled: Callable[[str], bool],
     ) -> None:
+        self._enabled = enabled
         self._store = store
         self._filer = filer
         self._dispatcher = dispatcher
@@ -40,6 +47,8 @@ class Supervisor:
         lost: list[str] = []
         for debate_id in await self._store.unfinished():
             debate = await self._store.load(debate_id)
+            if not self._enabled(debate.format):
+                continue
             free = not moves.held(debate, self._clock.now(), is_dead)
             if debate.status in RUNNABLE and free:
                 self._dispatcher.dispatch(debate_id)

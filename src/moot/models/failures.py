@@ -21,6 +21,7 @@ from moot.errors import (
     ProviderInvalidError,
     ProviderRateLimitError,
     ProviderRefusedError,
+    ProviderRejectedError,
     ProviderTimeoutError,
     ProviderUnavailableError,
     ProviderUnknownModelError,
@@ -167,7 +168,7 @@ class Sentences:
     def not_accepted(self, status: int | None) -> ProviderError:
         seen = f" (status {status})" if status else ""
         return self.make(
-            ProviderInvalidError,
+            ProviderRejectedError,
             f"{self._vendor.opening} did not accept the request{seen}. "
             "Choose another model for this speaker.",
         )

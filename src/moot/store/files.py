@@ -43,7 +43,8 @@ class Folder:
                 if _last_seq(root) > debate.last_seq:
                     return  # somebody filed what came later
                 for left in [*root.rglob(f".*{_TEMPORARY}"), *self._outdated(debate)]:
-                    left.unlink(missing_ok=True)
+                    with suppress(FileNotFoundError, NotADirectoryError):
+                        left.unlink()
                 self._write(
                     {self._home / name: data for name, data in record(debate, turns).items()}
                 )
@@ -52,8 +53,9 @@ class Folder:
                 self._write({root / name: data for name, data in files.items()})
                 self._write({root / MANIFEST: manifest})
         except OSError as error:
+            place = error.filename or root
             raise StorageError(
-                f"The files of {debate.id} cannot be written to {root}: {error.strerror}. "
+                f"The files of {debate.id} cannot be written, at {place}: {error.strerror}. "
                 "The debate itself is safe in the database; its files are made at the next start."
             ) from error
 
@@ -122,12 +124,13 @@ def contents(
     """Every file of the folder, the manifest last: a replay makes them again, to compare."""
     files = {"request.json": as_json(codec.request(debate))}
     for number, group in groupby(sorted(turns, key=_place), key=lambda turn: turn.round):
-        files[f"rounds/round-{number}.json"] = as_json(rounds.document(debate, list(group)))
+        said = rounds.document(debate, list(group), turns)
+        files[f"rounds/round-{number}.json"] = as_json(said)
     if debate.outcome:
         consensus, made = council.decided(debate, turns)
         files["consensus.json"] = as_json(consensus)
         files["final-packet.json"] = as_json(made)
-        files["final-packet.md"] = packet.markdown(made).encode()
+        files["final-packet.md"] = packet.markdown(made, consensus["missing"]).encode()
     whole = {
         "debate": codec.debate(debate),
         "rules": digest(debate.rules),  # those of request.json
@@ -154,11 +157,11 @@ def record(debate: Debate, turns: Sequence[Turn]) -> dict[str, bytes]:
     """The note in the user's own store, as JSON and as a document."""
     if not debate.outcome:
         return {}
-    _, made = council.decided(debate, turns)
+    consensus, made = council.decided(debate, turns)
     path = council.record_path(debate)
     return {
         path: as_json(council.record(debate, made)),
-        path.removesuffix(".json") + ".md": packet.markdown(made).encode(),
+        path.removesuffix(".json") + ".md": packet.markdown(made, consensus["missing"]).encode(),
     }
 
 

@@ -10,6 +10,10 @@ from moot.errors import InputError, NotFoundError
 BUILT_IN = ("standard", "classic", "custom", "duel", "council")
 
 
+def switched_off(name: str) -> NotFoundError:
+    return NotFoundError(f"The format {name} is switched off here.", "format")
+
+
 class FormatFiles:
     """`<home>/formats/*.toml` beside the built-in ones; each file is read once."""
 
@@ -18,9 +22,12 @@ class FormatFiles:
         self._disabled = frozenset(disabled)
         self._read: dict[str, Format] = {}
 
+    def enabled(self, name: str) -> bool:
+        return name not in self._disabled
+
     def get(self, name: str) -> Format:
-        if name in self._disabled:
-            raise NotFoundError(f"The format {name} is switched off here.", "format")
+        if not self.enabled(name):
+            raise switched_off(name)
         if name not in self._read:
             self._read[name] = self._find(name)
         return self._read[name]

@@ -43,7 +43,7 @@ LAST_SEQ = Query(
 
 def add(conn: Connection, debate_id: str, event: Event) -> None:
     if isinstance(event, TurnCommitted):
-        _add_turn(conn, debate_id, event.turn)
+        add_turn(conn, debate_id, event.turn)
         row = {"debate_id": debate_id, "seq": event.seq, "type": "turn", "data": None}
     else:
         data = codec.dumps(codec.status_event(event))
@@ -71,7 +71,7 @@ def last_seq(conn: Connection, debate_id: str) -> int:
     return rows[0]["seq"] if rows else 0
 
 
-def _add_turn(conn: Connection, debate_id: str, turn: Turn) -> None:
+def add_turn(conn: Connection, debate_id: str, turn: Turn) -> None:
     usage = turn.usage
     ADD_TURN.run(
         conn,

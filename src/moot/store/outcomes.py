@@ -38,6 +38,10 @@ RECORDS = Query(
 
 def keep_actions(conn: Connection, debate_id: str, made: Sequence[dict[str, Any]]) -> None:
     FORGET_ACTIONS.run(conn, {"debate_id": debate_id})
+    add_actions(conn, debate_id, made)
+
+
+def add_actions(conn: Connection, debate_id: str, made: Sequence[dict[str, Any]]) -> None:
     for action in made:
         ADD_ACTION.run(conn, {"debate_id": debate_id, "status": "open", **action})
 

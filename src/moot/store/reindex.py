@@ -192,9 +192,9 @@ def _decided(replay: Replay) -> tuple[list[dict[str, Any]], Record] | None:
     if not debate or not debate.outcome:
         return None
     try:
-        _, made = council.decided(debate, replay.turns)
+        consensus, made = council.decided(debate, replay.turns)
         note = council.record(debate, made)
-        text = packet.markdown(made)
+        text = packet.markdown(made, consensus["missing"])
     except Exception:  # that it does not follow from the turns is said already
         return None
     path = council.record_path(debate)
@@ -213,15 +213,22 @@ def _record_row(record: Record) -> dict[str, Any]:
 
 # --- the database from the files ---
 
+SOURCES = ("request.json", "transcript.json", "manifest.json: it", "rounds/")
+
 
 async def reindex(database: Database, home: Path) -> Reindexed:
-    """Give the database the rows that it lacks. Damaged folders are reported and left out."""
+    """Give the database the rows that it lacks.
+
+    What is said stands in the sources; a folder in which they are damaged is reported and left out.
+    What is only made from them (pages, reports, the record) may have been edited: `moot replay`
+    says so.
+    """
     done = Reindexed()
     for debate_id in await asyncio.to_thread(_folders, home):
         done.found += 1
         replay = await asyncio.to_thread(read_folder, home, debate_id)
-        if replay.issues:
-            done.skipped[debate_id] = list(replay.issues)
+        if damaged := [issue for issue in replay.issues if issue.startswith(SOURCES)]:
+            done.skipped[debate_id] = damaged
             continue
         try:
             added = await database.write(_indexer(replay))
@@ -266,16 +273,21 @@ def index(conn: Connection, replay: Replay) -> bool:
     there = {row["seq"] for row in SEQS.rows(conn, {"debate_id": debate.id})}
     entries = [*(TurnCommitted(debate.id, turn) for turn in replay.turns), *replay.events]
     missing = [entry for entry in sorted(entries, key=lambda e: e.seq) if entry.seq not in there]
+    spoken = {turn.seq for turn in log.turns_after(conn, debate.id, 0)}
+    unsaid = [turn for turn in replay.turns if turn.seq in there and turn.seq not in spoken]
     if before is None:
         runs.create(conn, debate)
     for entry in missing:
         log.add(conn, debate.id, entry)
-    added = before is None or bool(missing)
+    for turn in unsaid:
+        log.add_turn(conn, debate.id, turn)
+    added = before is None or bool(missing) or bool(unsaid)
     if decided := _decided(replay):
         actions, record = decided
-        if not (before and before.actions):
-            outcomes.keep_actions(conn, debate.id, actions)
-            added = True
+        known = {row["id"] for row in outcomes.actions_of(conn, debate.id)}
+        lacking = [action for action in actions if action["id"] not in known]
+        outcomes.add_actions(conn, debate.id, lacking)
+        added = added or bool(lacking)
         if not RECORDS_OF.rows(conn, {"debate_id": debate.id}):
             outcomes.keep_record(conn, debate.id, record)
             added = True

@@ -26,6 +26,10 @@ def prepare(path: Path) -> None:
         with database.connect() as conn:
             if version(conn) == HEAD:
                 return
+            if not inspect(conn).get_table_names():
+                conn.exec_driver_sql(
+                    "PRAGMA journal_mode=WAL"
+                )  # a file of ours; others keep theirs
             conn.exec_driver_sql("BEGIN IMMEDIATE")
             try:
                 upgrade(conn, str(path))

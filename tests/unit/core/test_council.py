@@ -287,7 +287,7 @@ def test_without_a_reading_the_stands_speak() -> None:
     assert sealed["consensus"]["keyAgreements"][0].startswith("Proponent, Critic, Analyst")
     assert made["missing"] == [
         {"role": "Synthesizer", "stage": "consensus", "turn": 16,
-         "errorCode": "DEBATE_ERR_PROVIDER_TIMEOUT"},
+         "errorCode": "DEBATE_ERR_PROVIDER_TIMEOUT", "errorMessage": None},
     ]  # fmt: skip
 
 

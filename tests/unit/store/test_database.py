@@ -17,6 +17,7 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "home" / ".agentic" / "x.sqlite"
     path.parent.mkdir(parents=True)
     with sqlite3.connect(path) as conn:
+        conn.execute("PRAGMA journal_mode=WAL")
         conn.execute("CREATE TABLE t (n INTEGER PRIMARY KEY)")
     return path
 
