@@ -12,7 +12,6 @@ from bench.table import Row, at_least, at_most, below, beside, show
 
 RUNS = 5
 LONE_RUNS = 9
-PEER_DEBATES = 20
 
 
 def main(arguments: Sequence[str] = sys.argv[1:]) -> int:
@@ -34,15 +33,13 @@ def full() -> list[Row]:
     for number in range(RUNS):  # in turns, so that a busy moment of the machine hits all alike
         _say(f"100 debates, LangGraph, the floor: {number + 1} of {RUNS}")
         crowds.append(throughput.crowd())
-        theirs.append(peers.langgraph(PEER_DEBATES))
+        theirs.append(peers.langgraph(100))
         alone.append(floor.repeat(script, 1))
         together.append(floor.repeat(script, 100))
-    _say("LangGraph with 100 debates")
-    many = peers.langgraph(100)
     _say("one debate of 200 turns")
     lone = [throughput.lone() for _ in range(LONE_RUNS)]
     return [
-        *_crowd_rows(crowds, theirs, many, max(together)),
+        *_crowd_rows(crowds, theirs, max(together)),
         *_lone_rows(lone, max(alone)),
         beside("floor: sqlite3, a transaction each", max(alone), "turns/s", _each(alone)),
         beside("floor: sqlite3, 100 to a transaction", max(together), "turns/s", _each(together)),
@@ -71,17 +68,16 @@ def quick() -> list[Row]:
 
 
 def _crowd_rows(
-    crowds: list[throughput.Crowd], theirs: list[peers.Peer], many: peers.Peer, ground: float
+    crowds: list[throughput.Crowd], theirs: list[peers.Peer], ground: float
 ) -> list[Row]:
     rates = [crowd.rate for crowd in crowds]
     filed = [crowd.filed_rate for crowd in crowds]
     peer = max(theirs, key=lambda one: one.best)
-    note = f"{peer.way}, {PEER_DEBATES} debates; {_each([one.best for one in theirs])}"
+    note = f"{peer.way}; {_each([one.best for one in theirs])}"
     return [
         at_least("100 debates at once, committed", max(rates), 3000, "turns/s", _each(rates)),
-        at_least("  over LangGraph", max(rates) / max(peer.best, many.best), 6, "times"),
+        at_least("  over LangGraph", max(rates) / peer.best, 6, "times"),
         beside("LangGraph, SqliteSaver", peer.best, "turns/s", note),
-        beside("LangGraph with 100 debates", many.best, "turns/s", many.way),
         beside("with all their files written", max(filed), "turns/s", _each(filed)),
         beside("share of the floor, 100 together", 100 * max(rates) / ground, "%"),
     ]

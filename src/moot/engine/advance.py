@@ -18,7 +18,7 @@ from moot.core.change import (
     Spoken,
 )
 from moot.core.clean import clean, visible
-from moot.core.debate import NO_USAGE, Debate, Failure, Participant, Usage
+from moot.core.debate import NO_USAGE, Debate, Failure, Participant, Turn, Usage
 from moot.core.events import Delta, StatusChanged, TurnCommitted
 from moot.core.limits import Estimate
 from moot.core.prompts import Heard
@@ -84,15 +84,17 @@ class Advancer:
     async def advance(self, debate_id: str) -> Debate | None:
         """Carry a debate on until it halts. None if it is not to be had: a quiet end."""
         try:
-            claimed = await self._change(debate_id, self._claim)
+            claimed, turns = await self._store.claim(debate_id, self._claim)
         except NotClaimedError as reason:
             log.debug("not claimed: %s", reason)
             return None
+        for event in claimed.events:
+            self._bus.publish(event)
         failpoints.hit("claimed")
         hand = self._keeper.hold(debate_id, claimed.debate.fence)
-        run = _Run(hand, claimed.debate, Heard())
+        run = _Run(hand, claimed.debate, Heard(turns))
         try:
-            await self._read(run)
+            await self._check(run, turns)
             while run.debate.status in RUNNABLE and not hand.lost:
                 await self._next(run)
         except FencedError as reason:
@@ -116,11 +118,9 @@ class Advancer:
             dead=is_dead,
         )
 
-    async def _read(self, run: _Run) -> None:
-        """Hear what was said before, and see that the cursor follows from it."""
+    async def _check(self, run: _Run, turns: list[Turn]) -> None:
+        """See that the cursor follows from what was said before."""
         debate = run.debate
-        turns = await self._store.turns(debate.id)
-        run.heard = Heard(turns)
         if schedule.rebuild(debate, turns) != debate.cursor or len(turns) != debate.turns:
             last = await self._store.last_seq(debate.id)
             await self._commit(

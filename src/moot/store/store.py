@@ -27,13 +27,17 @@ class SqlStore:
 
         return await self._db.write(work)
 
+    async def claim(
+        self, debate_id: str, move: Callable[[Debate], Change]
+    ) -> tuple[Change, list[Turn]]:
+        def work(conn: Connection) -> tuple[Change, list[Turn]]:
+            return _change(conn, debate_id, move), log.turns_after(conn, debate_id, 0)
+
+        return await self._db.write(work)
+
     async def change(self, debate_id: str, move: Callable[[Debate], Change]) -> Change:
         def work(conn: Connection) -> Change:
-            before = runs.load(conn, debate_id, lock=True)
-            made = move(before)
-            if made.debate is not before:
-                apply(conn, before, made)
-            return made
+            return _change(conn, debate_id, move)
 
         try:
             return await self._db.write(work)
@@ -79,6 +83,14 @@ class SqlStore:
 
     async def renew(self, owner: str, until: float) -> None:
         await self._db.write(lambda conn: runs.renew(conn, owner, until))
+
+
+def _change(conn: Connection, debate_id: str, move: Callable[[Debate], Change]) -> Change:
+    before = runs.load(conn, debate_id, lock=True)
+    made = move(before)
+    if made.debate is not before:
+        apply(conn, before, made)
+    return made
 
 
 def apply(conn: Connection, before: Debate, change: Change) -> None:
