@@ -492,7 +492,8 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", disk], capture_output=True, check=False
     )
-    if mounted.returncode:
+    if mounted.returncode:  # the test above fills a disk in another way, which needs no rights
+        assert not os.environ.get("CI"), f"nothing can be mounted: {mounted.stderr.decode()}"
         pytest.skip("no file system can be mounted here")
     try:
         done = moot(disk, "run", MOTION, "--rounds", "20")

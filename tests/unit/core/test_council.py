@@ -380,3 +380,56 @@ def test_the_worked_example_of_the_docs() -> None:
     ]
     counted = tally(made, one_name(["trial", "wait"], None))
     assert (counted.leader, counted.consensus, counted.confidence) == ("trial", 0.6375, 0.75)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("Use C++", "Use C#"), ("-10%", "+10%"), ("👍", "👎"), (".NET", "net")]
+)
+def test_signs_that_mean_something_are_kept_apart(one: str, other: str) -> None:
+    assert key(one) != key(other)
+
+
+def test_a_wording_that_is_claimed_twice_stays_with_the_first() -> None:
+    same = [
+        {"option": "Stay", "wordings": ["Wait", "Not yet"]},
+        {"option": "stay!", "wordings": ["Not yet", "Later", "Never"]},
+    ]
+    names = one_name(["Wait", "Not yet", "Later", "Never", "Go"], {"same": same})
+    assert names == {
+        "wait": "Stay",
+        "not yet": "Stay",
+        "later": "Stay",
+        "never": "Stay",
+        "go": "Go",
+    }
+
+
+def test_a_judge_who_overrules_the_positions_is_said_to() -> None:
+    fields = {
+        "selectedOption": "Buy a boat",
+        "rejectedOptions": [
+            {"option": "buy a boat!", "reason": "Also rejected.", "turns": []},
+            {"option": "Do it", "reason": "Dull.", "turns": [1]},
+        ],
+    }
+    made, sealed = decided(ask(), a_council(Judge5=fields))
+    packet.validate(sealed)
+    assert made["favoured"] == "Do it"
+    assert "The positions favoured “Do it”" in sealed["decision"]["whySelected"][-1]
+    assert [item["option"] for item in sealed["decision"]["rejectedOptions"]] == ["Do it"]
+
+
+def test_only_what_was_spoken_before_can_be_cited() -> None:
+    reading = {"agreements": [{"text": "It pays [turn:3].", "turns": [1, 1, 16, 17]}]}
+    verdict = {"whySelected": [{"text": "So be it.", "turns": [17]}]}
+    made, sealed = decided(ask(), a_council(Synthesizer4=reading, Judge5=verdict))
+    assert sealed["consensus"]["keyAgreements"] == ["It pays. [turn:1]"]
+    assert sealed["decision"]["whySelected"] == ["So be it. [no turn cited]"]
+    assert made["droppedCitations"] == 2 + 1 + 1, "16, 17; 17; and 77 of the rejected option"
+
+
+def test_where_no_model_spoke_the_packet_says_so() -> None:
+    turns = [replace(turn, model="local:understudy") for turn in a_council()]
+    _, sealed = decided(ask(), turns)
+    assert {seat["modelName"] for seat in sealed["participants"]} == {"understudy"}
+    assert "No model spoke" in packet.markdown(sealed)
