@@ -452,13 +452,17 @@ def test_a_settings_mistake_names_the_variable(home: Path) -> None:
     assert_one_sentence(done, (2,), "MOOT_LEASE_SECONDS")
 
 
+NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}
+"""Python itself would leave torn files of its own beside the code, for the next to trip over."""
+
+
 def small_files(size: int) -> Callable[[], None]:
     """A disk that takes no more: files cannot grow beyond this."""
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
 def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
-    done = moot(tmp_path, "run", MOTION, preexec_fn=small_files(8192))
+    done = moot(tmp_path, "run", MOTION, preexec_fn=small_files(8192), env=NO_BYTECODE)
     assert_one_sentence(done, (1, 2), str(tmp_path))
     assert not (tmp_path / "records").exists()
     assert json_of(moot(tmp_path, "list", "--json")) == []
@@ -468,7 +472,9 @@ def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
 def test_a_disk_that_fills_up_on_the_way(tmp_path: Path) -> None:
     """What was announced is kept, the rest is refused, and with room again it goes on."""
     moot(tmp_path, "db", "upgrade")
-    done = moot(tmp_path, "run", MOTION, "--rounds", "20", preexec_fn=small_files(400_000))
+    done = moot(
+        tmp_path, "run", MOTION, "--rounds", "20", preexec_fn=small_files(400_000), env=NO_BYTECODE
+    )
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
