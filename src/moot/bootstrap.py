@@ -7,17 +7,19 @@ from contextlib import asynccontextmanager
 
 from pydantic import ValidationError
 
-from moot.bus.memory import MemoryBus
+from moot.bus.local import LocalBus
 from moot.dispatch.inline import InlineDispatcher
 from moot.engine.advance import Advancer
 from moot.engine.finish import Filer
 from moot.engine.lease import Keeper
 from moot.engine.service import Service
 from moot.engine.supervise import Supervisor
+from moot.engine.tail import Tail
 from moot.errors import InputError
+from moot.models.metered import MeteredSpeaker
 from moot.models.router import Providers, Router, normalize
 from moot.models.understudy import Understudy
-from moot.ports import Clock, Speaker
+from moot.ports import Clock, Meter, Speaker
 from moot.settings import Settings, secret
 from moot.store import schema
 from moot.store.database import Database
@@ -80,19 +82,25 @@ async def open_service(
     clock: Clock | None = None,
     pace: float = 0.0,
     recover: bool = True,
+    live: bool = False,
+    meter: Meter | None = None,
     found: Callable[[str], None] = lambda _: None,
 ) -> AsyncGenerator[Service]:
     """The engine on the user's home.
 
-    `recover` also carries on what a dead process left, and tells `found` of each.
+    `recover` also carries on what a dead process left, and tells `found` of each; `live` hears at
+    once what other processes on the same home do.
     """
     settings = settings or load_settings()
     _collect_less_often()
     schema.prepare(settings.database)
-    database = Database(settings.database)
+    database = Database(settings.database, meter.committed if meter else None)
     voices = router(settings, pace)
+    voice: Speaker = speaker or voices
+    if meter:
+        voice = MeteredSpeaker(voice, meter.called)
     clock = clock or WallClock()
-    store, records, bus = SqlStore(database), Folder(settings.home), MemoryBus()
+    store, records, bus = SqlStore(database), Folder(settings.home), LocalBus(settings.home)
     dispatcher = InlineDispatcher()
     keeper = Keeper(store, clock, settings.lease_seconds)
     formats = FormatFiles(settings.home, settings.disabled_formats)
@@ -104,20 +112,26 @@ async def open_service(
         dispatcher=dispatcher,
         clock=clock,
         formats=formats,
-        advancer=Advancer(store, records, speaker or voices, bus, clock, keeper),
+        advancer=Advancer(store, records, voice, bus, clock, keeper, meter.turn if meter else None),
         keeper=keeper,
         supervisor=Supervisor(
             store, filer, dispatcher, clock, settings.sweep_seconds, formats.enabled
         ),
+        tail=Tail(store, bus),
         filer=filer,
+        providers=voices.describe,
         normalize=normalize,
         default_model=settings.model,
     )
     try:
+        await bus.start()
+        if live:
+            await service.tail.start()
         if recover:
             service.supervisor.start(found)
         yield service
     finally:
         await service.close()
+        await bus.close()
         await voices.aclose()
         database.close()

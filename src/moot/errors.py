@@ -33,10 +33,18 @@ class StateError(MootError):
     code = "DEBATE_ERR_STATE"
 
 
+class ConflictError(StateError):
+    """The same key was used for another request."""
+
+
 class StorageError(MootError):
     """The home, its database or a file in it cannot be used."""
 
     code = "DEBATE_ERR_STORAGE"
+
+
+class DuplicateError(StorageError):
+    """A row of that key is there already."""
 
 
 class PacketError(MootError):

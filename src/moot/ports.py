@@ -6,10 +6,11 @@ from typing import Any, Protocol
 
 from moot.core.change import Change
 from moot.core.debate import Debate, Turn, Usage
-from moot.core.events import Delta, Event, StatusChanged
+from moot.core.events import Delta, Event, Speech, StatusChanged
 from moot.core.format import Format
 from moot.core.prompts import Message
 from moot.core.schedule import Step
+from moot.core.status import Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +68,64 @@ class Held:
     wanted: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Once:
+    """A request that may come twice and shall be carried out once."""
+
+    key: str
+    digest: str  # of all that was asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Which debates a list is to show."""
+
+    statuses: tuple[Status, ...] = ()  # any of these; none given: all
+    format: str | None = None
+    words: str = ""  # each of them, or the beginning of one, in the motion or a seat's name
+    hidden: tuple[str, ...] = ()  # formats that are switched off
+    limit: int = 50
+    before: int | None = None  # a page's `next`
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A page of debates. It may hold fewer than asked for, even none, and still have a next."""
+
+    debates: list[Debate]
+    next: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """One entry of the log of all debates."""
+
+    position: int  # grows with every commit, whichever debate it is of
+    debate_id: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderStatus:
+    """What is known of one provider, its key aside."""
+
+    provider: str
+    works: bool  # whether a seat may use it here
+    model: str  # what the bare provider means, as "provider:name"
+    detail: str  # one or two sentences; what to set when it does not work
+
+
 class Store(Protocol):
     """The truth. Each method is one transaction; a method that raises has changed nothing."""
 
-    async def create(self, debate: Debate, change: Callable[[Debate], Change]) -> Change: ...
+    async def create(
+        self, debate: Debate, change: Callable[[Debate], Change], once: Once | None = None
+    ) -> Change:
+        """Make a debate; or, where `once` is known already, give back the one it made.
+
+        Raises ConflictError where the same key came with something else.
+        """
+        ...
 
     async def change(self, debate_id: str, move: Callable[[Debate], Change]) -> Change:
         """Ask a move for the change, under the debate's lock, and write all of it."""
@@ -84,7 +139,9 @@ class Store(Protocol):
 
     async def load(self, debate_id: str) -> Debate: ...
 
-    async def newest(self, limit: int) -> list[Debate]: ...
+    async def find(self, search: Search) -> Found:
+        """A page of debates, newest first. What it costs does not grow with their number."""
+        ...
 
     async def turns(self, debate_id: str, after: int = 0) -> list[Turn]: ...
 
@@ -92,6 +149,18 @@ class Store(Protocol):
 
     async def last_seq(self, debate_id: str) -> int:
         """The last seq of the log itself, whatever the debate's row says."""
+        ...
+
+    async def logged(self, after: int) -> list[Logged]:
+        """What any process added to any debate's log, in the order of commit."""
+        ...
+
+    async def last_logged(self) -> int:
+        """Where the log of all debates ends now."""
+        ...
+
+    async def counts(self) -> dict[str, int]:
+        """How many debates there are, by status."""
         ...
 
     async def attempts(self, debate_id: str) -> list[dict[str, Any]]: ...
@@ -132,24 +201,55 @@ class Records(Protocol):
     def folder(self, debate_id: str) -> str: ...
 
 
-class Subscription(Protocol):
-    """What one listener is sent."""
+Listener = Callable[[Event | Delta], None]
+"""Takes what is said, at once and without waiting; whoever needs time puts it aside."""
 
-    async def get(self, timeout: float) -> Event | Delta | None:
-        """The next thing said, or None when nothing was for that long."""
-        ...
-
-    def close(self) -> None: ...
+Forget = Callable[[], None]
+"""Ends what it was given for. Called twice, it does nothing more."""
 
 
 class Bus(Protocol):
     """Tells listeners at once what the log will tell them anyway; and the deltas it will not."""
 
-    def publish(self, event: Event | Delta) -> None: ...
+    def publish(self, event: Event | Delta) -> None:
+        """Said here: tell those who listen in this process, and those in others."""
+        ...
 
-    def listened(self, debate_id: str) -> bool: ...
+    def relay(self, event: Event | Delta) -> None:
+        """Said in another process: tell those who listen in this one."""
+        ...
 
-    def subscribe(self, debate_id: str) -> Subscription: ...
+    def touch(self, debate_id: str) -> None:
+        """Something of that debate was committed: tell those who watch all of them."""
+        ...
+
+    def listen(self, debate_id: str, listener: Listener) -> Forget: ...
+
+    def watch(self, watcher: Callable[[str], None]) -> Forget:
+        """Hear of every debate that changed, by its id."""
+        ...
+
+    def listened(self, debate_id: str, *, here: bool = False) -> bool:
+        """Whether what is said of that debate would reach anybody; `here`: in this process."""
+        ...
+
+    def begin(self, speech: Speech) -> None:
+        """Somebody has begun to speak: whoever joins hears it from its beginning."""
+        ...
+
+    def cease(self, speech: Speech) -> None: ...
+
+    def speeches(self, debate_id: str) -> list[Speech]:
+        """What is being said right now."""
+        ...
+
+    def on_hint(self, hint: Callable[[], None]) -> None:
+        """Whom to tell when another process says that it has committed something."""
+        ...
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
 
 
 class Dispatcher(Protocol):
@@ -166,6 +266,18 @@ class Dispatcher(Protocol):
     async def close(self) -> None: ...
 
 
+class Meter(Protocol):
+    """Counts what happens, for whoever operates it."""
+
+    def called(
+        self, model: str, outcome: str, seconds: float, first_token: float | None, usage: Usage
+    ) -> None: ...
+
+    def committed(self, seconds: float) -> None: ...
+
+    def turn(self, format: str, status: str) -> None: ...  # noqa: A002  the word of the contract
+
+
 class Clock(Protocol):
     """Seconds since the epoch."""
 
@@ -175,9 +287,12 @@ class Clock(Protocol):
 class Formats(Protocol):
     """Which formats there are."""
 
-    def enabled(self, name: str) -> bool:
-        """Whether debates of that format may be run, or seen, here."""
+    @property
+    def disabled(self) -> tuple[str, ...]:
+        """Those that are switched off: their debates are neither run nor seen here."""
         ...
+
+    def enabled(self, name: str) -> bool: ...
 
     def get(self, name: str) -> Format: ...
 

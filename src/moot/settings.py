@@ -1,7 +1,7 @@
 """The only reader of the environment."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, SecretStr, field_validator
@@ -22,6 +22,20 @@ class Settings(BaseSettings):
     lease_seconds: float = Field(default=15.0, gt=0)
     sweep_seconds: float = Field(default=2.0, gt=0)
 
+    # the service
+    host: str = "127.0.0.1"
+    port: int = Field(default=8420, ge=0, le=65535)
+    token: SecretStr | None = None  # what every call must bring, and the command line sends
+    hosts: Annotated[tuple[str, ...], NoDecode] = ()  # further names that it may be called by
+    trusted_proxies: str | None = None  # addresses whose X-Forwarded-For is believed
+    rate_per_second: float = Field(default=100.0, ge=0)  # of one client; 0: as many as it likes
+    streams_per_client: int = Field(default=256, ge=1)
+    log: Literal["text", "json"] | None = None  # unset: text on a terminal, else json
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    # the command line
+    url: str | None = None  # a service that the commands speak to, in place of the home
+
     openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
     openai_base_url: str | None = Field(default=None, validation_alias="OPENAI_BASE_URL")
     anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")
@@ -36,14 +50,16 @@ class Settings(BaseSettings):
     def _absolute(cls, home: Path) -> Path:
         return home.expanduser().absolute()
 
-    @field_validator("local_base_url", "openai_base_url", "anthropic_base_url", "gemini_base_url")
+    @field_validator(
+        "url", "local_base_url", "openai_base_url", "anthropic_base_url", "gemini_base_url"
+    )
     @classmethod
     def _address(cls, url: str | None) -> str | None:
         if url is not None and urlsplit(url).scheme not in ("http", "https"):
             raise ValueError("an address begins with http:// or https://")
         return url
 
-    @field_validator("disabled_formats", mode="before")
+    @field_validator("disabled_formats", "hosts", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:
         if isinstance(value, str):
@@ -53,6 +69,11 @@ class Settings(BaseSettings):
     @property
     def database(self) -> Path:
         return self.home / ".agentic" / "kofnote_search.sqlite"
+
+    def secrets(self) -> list[str]:
+        """All that must not appear in a log."""
+        values = (self.token, self.openai_api_key, self.anthropic_api_key, self.gemini_api_key)
+        return [key for value in values if (key := secret(value))]
 
 
 def secret(value: SecretStr | None) -> str | None:

@@ -296,7 +296,7 @@ def test_killed_between_any_two_files_it_finishes_after_a_restart(tmp_path: Path
 
         async def finish(home: Path = home) -> None:
             async with open_service(Settings(home=home), speaker=council_speaker()) as service:
-                (debate,) = await service.newest()
+                (debate,) = (await service.find()).debates
                 done = await service.wait(debate.id)
                 assert (done.status, done.degraded) == ("completed", False)
                 folder = Path(service.folder(done.id))

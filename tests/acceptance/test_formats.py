@@ -312,7 +312,7 @@ def test_what_a_format_cannot_do_is_refused_and_nothing_is_written(
                 await service.create("Should we?", format=format_, **asked)
             assert refused.value.field == field
             assert refused.value.code == "DEBATE_ERR_INPUT"
-            assert await service.newest() == []
+            assert (await service.find()).debates == []
 
     asyncio.run(scene())
     assert not (tmp_path / "records").exists()

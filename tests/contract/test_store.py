@@ -3,17 +3,27 @@
 import os
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import psycopg
+import psycopg.conninfo
 import pytest
-from sqlalchemy import create_engine
+import sqlalchemy
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import StaticPool, create_engine, insert
 
-from moot.store import schema
+from moot.core import ids
+from moot.core.debate import Debate
+from moot.core.events import TurnCommitted
+from moot.ports import Search
+from moot.store import log, runs, schema, tables
 from moot.store.database import connect
 from moot.store.query import Connection
-from moot.testing.contract import StoreContract
+from moot.store.tables import metadata
+from moot.testing.contract import SEARCHES, StoreContract, a_turn, fits, one_of_many, pages
 
 
 class TestSqlite(StoreContract):
@@ -52,8 +62,6 @@ class TestPostgres(StoreContract):
 
 def test_the_schema_is_what_the_tables_say(tmp_path: Path) -> None:
     """The migrations and tables.py are two spellings of one schema."""
-    from moot.store.tables import metadata
-
     path = tmp_path / "a" / "migrated.sqlite"
     schema.prepare(path)
     fresh = create_engine(f"sqlite:///{tmp_path / 'fresh.sqlite'}")
@@ -73,12 +81,38 @@ def test_the_schema_is_what_the_tables_say(tmp_path: Path) -> None:
             columns = sorted(row[1:] for row in rows)  # in whatever order they were added
             names_only = [row[2:] for row in rows]
             found[f"{kind} {name} on {table}"] = names_only if kind == "index" else columns
+        virtual = conn.execute("SELECT sql FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL%'")
+        found["virtual"] = [("".join(sql.split()),) for (sql,) in virtual]
         wheres = conn.execute("SELECT name, sql FROM sqlite_master WHERE sql LIKE '%WHERE%'")
         found["partial"] = [(name, sql.split("WHERE")[1].strip()) for name, sql in sorted(wheres)]
         conn.close()
         return found
 
     assert shape(path) == shape(tmp_path / "fresh.sqlite")
+
+
+def test_the_schema_is_what_the_tables_say_on_postgres_too(postgres: str) -> None:
+    with psycopg.connect(postgres, autocommit=True) as admin:
+        admin.execute("CREATE DATABASE fresh")
+    uri = psycopg.conninfo.make_conninfo(postgres, dbname="fresh")
+    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(uri))
+    metadata.create_all(engine)
+    engine.dispose()
+
+    def shape(uri: str) -> list[Any]:
+        with psycopg.connect(uri) as driver:
+            columns = driver.execute(
+                "SELECT table_name, column_name, data_type, is_nullable, column_default"
+                " FROM information_schema.columns WHERE table_name LIKE 'debate_%'"
+                " AND table_name != 'debate_schema' ORDER BY 1, 2"
+            ).fetchall()
+            indexes = driver.execute(
+                "SELECT indexdef FROM pg_indexes WHERE tablename LIKE 'debate_%'"
+                " AND tablename != 'debate_schema' ORDER BY 1"
+            ).fetchall()
+        return [*columns, *indexes]
+
+    assert shape(uri) == shape(postgres)
 
 
 def test_other_tables_in_the_file_are_left_alone(tmp_path: Path) -> None:
@@ -95,3 +129,102 @@ def test_other_tables_in_the_file_are_left_alone(tmp_path: Path) -> None:
     names = {row[0] for row in again.execute("SELECT name FROM sqlite_master WHERE type='table'")}
     again.close()
     assert {name for name in names if not name.startswith("debate_")} == {"notes"}
+
+
+def test_an_entry_of_the_log_waits_for_those_before_it(postgres: str) -> None:
+    """Postgres numbers entries before it commits them: a reader must not pass by a late one."""
+    with psycopg.connect(postgres) as slow, psycopg.connect(postgres) as quick:
+        reader = psycopg.connect(postgres, autocommit=True)
+        conn = Connection("postgresql", reader)
+        before = log.last_logged(conn)
+        try:
+            log.add(Connection("postgresql", slow), "slow", TurnCommitted("slow", a_turn(1)))
+            log.add(Connection("postgresql", quick), "quick", TurnCommitted("quick", a_turn(1)))
+            quick.commit()
+            assert log.logged(conn, before) == []
+            assert log.last_logged(conn) == before
+            slow.commit()
+            assert [entry.debate_id for entry in log.logged(conn, before)] == ["slow", "quick"]
+            assert log.last_logged(conn) == log.logged(conn, before)[-1].position
+        finally:
+            for table in ("debate_events", "debate_turns"):
+                reader.execute(f"DELETE FROM {table}")
+            reader.close()
+
+
+# --- from the schema before ---
+
+
+def before_lists(conn: sqlalchemy.Connection) -> list[Debate]:
+    """A database of schema 0002, with debates in it. The first two get the same number."""
+    migrate(conn, "0002")
+    debates = [one_of_many(number) for number in range(30)]
+    debates[1] = debates[1].but(
+        id=debates[0].id[:-6] + "b" + debates[0].id[-5:], created_at=debates[0].created_at
+    )
+    with closing(sqlite3.connect(":memory:")) as new:
+        metadata.create_all(
+            create_engine("sqlite://", creator=lambda: new, poolclass=StaticPool), checkfirst=False
+        )
+        new.row_factory = sqlite3.Row
+        for debate in (*debates[:1], *debates[2:]):
+            runs.create(Connection("sqlite", new), debate)
+        new.execute("DROP INDEX debate_runs_number")
+        runs.create(Connection("sqlite", new), debates[1])
+        rows = [dict(row) for row in new.execute("SELECT * FROM debate_runs")]
+        formats = [dict(row) for row in new.execute("SELECT * FROM debate_formats")]
+    old = [column for column in tables.runs.c if column.name != "number"]
+    for row in rows:
+        del row["number"]
+    conn.execute(
+        insert(sqlalchemy.table("debate_runs", *(sqlalchemy.column(c.name) for c in old))), rows
+    )
+    conn.execute(insert(tables.formats), formats)
+    return debates
+
+
+def migrate(conn: sqlalchemy.Connection, revision: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(schema.__file__).parent / "migrations"))
+    config.attributes["connection"] = conn
+    command.upgrade(config, revision)
+
+
+def check_lists(conn: Connection, debates: list[Debate]) -> None:
+    """All of them are listed once, newest first, and found by their words."""
+    found = [debate for page in pages(conn, Search(limit=7)) for debate in page]
+    assert found[:28] == debates[:1:-1]
+    assert sorted(debate.id for debate in found) == sorted(debate.id for debate in debates)
+    for search in SEARCHES:
+        got = {debate.id for page in pages(conn, search) for debate in page}
+        assert got == {debate.id for debate in debates if fits(search, debate)}
+    numbers = conn.driver.execute("SELECT id, number FROM debate_runs").fetchall()
+    expected = {debate.id: ids.number(debate.id, debate.created_at) for debate in debates}
+    moved = {row[0]: row[1] - expected[row[0]] for row in numbers}
+    assert sorted(moved.values()) == [0] * 29 + [1]
+
+
+def test_debates_of_the_schema_before_are_listed_on_sqlite(tmp_path: Path) -> None:
+    path = tmp_path / "home" / "old.sqlite"
+    path.parent.mkdir()
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as conn:
+        debates = before_lists(conn)
+    engine.dispose()
+    schema.prepare(path)
+    with closing(connect(path)) as driver:
+        check_lists(Connection("sqlite", driver), debates)
+
+
+def test_debates_of_the_schema_before_are_listed_on_postgres(postgres: str) -> None:
+    with psycopg.connect(postgres, autocommit=True) as admin:
+        admin.execute("CREATE DATABASE before_lists")
+    uri = psycopg.conninfo.make_conninfo(postgres, dbname="before_lists")
+    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(uri))
+    with engine.begin() as conn:
+        debates = before_lists(conn)
+    with engine.begin() as conn:
+        schema.upgrade(conn, "postgres")
+    engine.dispose()
+    with psycopg.connect(uri) as driver:
+        check_lists(Connection("postgresql", driver), debates)

@@ -26,6 +26,7 @@ from moot.core.debate import Debate
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.schedule import Finish
 from moot.ports import Call, Reply, Say
+from moot.ports import Search
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker, plain
 
@@ -182,7 +183,7 @@ def violations(ground: Ground) -> list[str]:
         found: list[str] = list(ground.book("errors"))
         announced = Counter(ground.book("announced"))
         async with open_service(ground.settings, recover=False) as service:
-            for debate in await service.newest(10_000):
+            for debate in (await service.find(Search(limit=10_000))).debates:
                 turns = await service.turns(debate.id)
                 events = await service._store.events(debate.id, limit=100_000)
                 found += _of_one(debate, [turn.text for turn in turns], [e.seq for e in events])

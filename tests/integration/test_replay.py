@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,12 @@ from moot.core import codec, retry
 from moot.core.debate import Debate, Turn
 from moot.core.events import TurnCommitted
 from moot.errors import InputError, NotFoundError
+from moot.ports import Search
 from moot.settings import Settings
-from moot.store import schema
-from moot.store.database import Database
+from moot.store import lists, runs, schema
+from moot.store.database import Database, connect
 from moot.store.files import as_json
+from moot.store.query import Connection
 from moot.store.reindex import Reindexed, examine, reindex
 from moot.store.replay import document, read_folder
 from tests.integration.councils import council_speaker
@@ -663,6 +666,20 @@ def test_a_reindexed_debate_can_be_read_and_followed(
             assert [row["debate_id"] for row in found] == [ids["council"]]
 
     asyncio.run(work())
+
+
+def test_a_reindexed_debate_is_listed_and_found(own: tuple[Settings, dict[str, str]]) -> None:
+    settings, ids = own
+    run_reindex(settings)
+    with closing(connect(settings.database)) as driver:
+        conn = Connection("sqlite", driver)
+        for debate_id in ids.values():
+            debate = runs.load(conn, debate_id)
+            for search in (
+                Search(),
+                Search(words=f"{debate.motion} {debate.participants[0].name}"),
+            ):
+                assert debate in lists.find(conn, search).debates
 
 
 def test_a_damaged_folder_is_reported_and_left_out_whole(

@@ -1,62 +1,84 @@
 """Tells listeners of this process."""
 
-import asyncio
-from collections import defaultdict
+import logging
+from collections.abc import Callable
 
-from moot.core.events import Delta, Event
+from moot.core.events import Delta, Event, Speech
+from moot.ports import Forget, Listener
 
-BACKLOG = 10_000
-"""A listener further behind than this loses what it was sent; the log still has it."""
-
-
-class MemorySubscription:
-    """A queue of one listener."""
-
-    def __init__(self, bus: "MemoryBus", debate_id: str) -> None:
-        self._bus = bus
-        self._debate_id = debate_id
-        self._queue: asyncio.Queue[Event | Delta] = asyncio.Queue(BACKLOG)
-
-    def put(self, event: Event | Delta) -> None:
-        if self._queue.full():
-            while not self._queue.empty():
-                self._queue.get_nowait()
-        self._queue.put_nowait(event)
-
-    async def get(self, timeout: float) -> Event | Delta | None:
-        if not self._queue.empty():
-            return self._queue.get_nowait()
-        try:
-            async with asyncio.timeout(timeout):
-                return await self._queue.get()
-        except TimeoutError:
-            return None
-
-    def close(self) -> None:
-        self._bus.forget(self._debate_id, self)
+log = logging.getLogger(__name__)
 
 
 class MemoryBus:
-    """Publish and subscribe, within one event loop."""
+    """Publish and listen, within one event loop."""
 
     def __init__(self) -> None:
-        self._listeners: defaultdict[str, list[MemorySubscription]] = defaultdict(list)
+        self._listeners: dict[str, dict[object, Listener]] = {}
+        self._watchers: dict[object, Callable[[str], None]] = {}
+        self._speeches: dict[str, list[Speech]] = {}
+        self._hint: Callable[[], None] | None = None
 
     def publish(self, event: Event | Delta) -> None:
-        for listener in self._listeners.get(event.debate_id, ()):
-            listener.put(event)
+        self.relay(event)
 
-    def listened(self, debate_id: str) -> bool:
+    def relay(self, event: Event | Delta) -> None:
+        for listener in tuple(self._listeners.get(event.debate_id, {}).values()):
+            try:
+                listener(event)
+            except Exception:
+                log.exception("a listener of debate %s failed", event.debate_id)
+        if not isinstance(event, Delta):
+            self.touch(event.debate_id)
+
+    def touch(self, debate_id: str) -> None:
+        for watcher in tuple(self._watchers.values()):
+            try:
+                watcher(debate_id)
+            except Exception:
+                log.exception("a watcher failed at debate %s", debate_id)
+
+    def listen(self, debate_id: str, listener: Listener) -> Forget:
+        key = object()  # the same listener may be here twice
+        self._listeners.setdefault(debate_id, {})[key] = listener
+
+        def forget() -> None:
+            listeners = self._listeners.get(debate_id, {})
+            if listeners.pop(key, None) and not listeners:
+                del self._listeners[debate_id]
+
+        return forget
+
+    def watch(self, watcher: Callable[[str], None]) -> Forget:
+        key = object()
+        self._watchers[key] = watcher
+
+        def forget() -> None:
+            self._watchers.pop(key, None)
+
+        return forget
+
+    def listened(self, debate_id: str, *, here: bool = False) -> bool:
         return debate_id in self._listeners
 
-    def subscribe(self, debate_id: str) -> MemorySubscription:
-        subscription = MemorySubscription(self, debate_id)
-        self._listeners[debate_id].append(subscription)
-        return subscription
+    def begin(self, speech: Speech) -> None:
+        self._speeches.setdefault(speech.debate_id, []).append(speech)
 
-    def forget(self, debate_id: str, subscription: MemorySubscription) -> None:
-        listeners = self._listeners.get(debate_id, [])
-        if subscription in listeners:
-            listeners.remove(subscription)
-        if not listeners:
-            self._listeners.pop(debate_id, None)
+    def cease(self, speech: Speech) -> None:
+        spoken = self._speeches.get(speech.debate_id, [])
+        left = [other for other in spoken if other is not speech]
+        if left:
+            self._speeches[speech.debate_id] = left
+        else:
+            self._speeches.pop(speech.debate_id, None)
+
+    def speeches(self, debate_id: str) -> list[Speech]:
+        return list(self._speeches.get(debate_id, ()))
+
+    def on_hint(self, hint: Callable[[], None]) -> None:
+        self._hint = hint
+
+    async def start(self) -> None:
+        """There is nobody else to hear from."""
+
+    async def close(self) -> None:
+        """Nothing was opened."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from moot.bootstrap import load_settings, router
 from moot.errors import MootError
+from moot.ports import ProviderStatus
 from moot.settings import Settings
 from moot.store import schema
 from moot.store.formats import FormatFiles
@@ -24,8 +25,29 @@ class Finding:
 
 async def examine() -> list[Finding]:
     settings = load_settings()
+    if settings.url:
+        return await _server()
     return [_python(), _home(settings), _database(settings), *_formats(settings),
             *await _providers(settings)]  # fmt: skip
+
+
+async def _server() -> list[Finding]:
+    """What the server that MOOT_URL names says of itself."""
+    from moot.cli.where import remote
+
+    async with remote() as elsewhere:
+        try:
+            checks = await elsewhere.checks()
+            formats = [rules.name for rules in await elsewhere.formats()]
+            voices, default = await elsewhere.voices()
+        except MootError as error:
+            return [Finding("server", False, error.message)]
+        health = ", ".join(f"{name} {how}" for name, how in checks.items())
+        return [
+            Finding("server", True, f"{elsewhere.url} answers; {health}"),
+            Finding("formats", True, ", ".join(formats)),
+            *_voices(voices, default),
+        ]
 
 
 def _python() -> Finding:
@@ -68,12 +90,16 @@ async def _providers(settings: Settings) -> list[Finding]:
         found = await voices.describe()
     finally:
         await voices.aclose()
-    default = f" (the default: {settings.model})"
+    return _voices(found, settings.model)
+
+
+def _voices(found: list[ProviderStatus], default: str) -> list[Finding]:
+    note = f" (the default: {default})"
     return [
         Finding(
             status.provider,
             status.works,
-            status.detail + (default if settings.model.startswith(status.provider) else ""),
+            status.detail + (note if default.startswith(status.provider) else ""),
             needed=False,
         )
         for status in found

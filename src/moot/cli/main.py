@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from moot.cli import manage, replay, run
+from moot.cli import manage, replay, run, serve
 from moot.errors import InputError, MootError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
 run.register(app)
 manage.register(app)
 replay.register(app)
+serve.register(app)
 
 
 def _version(value: bool) -> None:

@@ -1,8 +1,9 @@
-"""The commands that look, and those that only say a word: list, show, stop, pause, formats …"""
+"""The commands that look, and those that only say a word: list, show, export, stop, pause …"""
 
 import asyncio
 import json as jsonlib
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -11,9 +12,12 @@ from moot.cli.run import Id, Json
 from moot.errors import InputError
 
 if TYPE_CHECKING:
+    from moot.cli.where import Verbs
     from moot.core.debate import Debate
+    from moot.core.export import Kind
     from moot.core.format import Format
-    from moot.engine.service import Service
+    from moot.core.status import Status
+    from moot.ports import Search
 
 T = TypeVar("T")
 database = typer.Typer(no_args_is_help=True, help="The database.")
@@ -21,22 +25,37 @@ database = typer.Typer(no_args_is_help=True, help="The database.")
 
 def register(app: typer.Typer) -> None:
     app.command("list")(list_)
-    for command in (show, stop, pause, formats, doctor, schema):
+    for command in (show, export, stop, pause, formats, doctor, schema):
         app.command()(command)
     app.add_typer(database, name="db")
 
 
 def list_(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many.")] = 20,
+    status: Annotated[
+        list[str] | None, typer.Option(help="Only those that are running, paused … Repeatable.")
+    ] = None,
+    format_: Annotated[str | None, typer.Option("--format", "-f", help="Only of this one.")] = None,
+    query: Annotated[
+        str, typer.Option("--query", "-q", help="Words of the motion, or of a speaker's name.")
+    ] = "",
     json: Json = False,
 ) -> None:
     """The newest debates."""
-    rows = _ask(lambda service: _rows(service, limit))
+    from moot.ports import Search
+
+    search = Search(_statuses(status or []), format_, query, limit=limit)
+    rows = _ask(lambda service: _rows(service, search))
     if json:
         _print([row for row, _ in rows])
         return
     if not rows:
-        typer.echo('No debate yet. Start one:  moot run "Should we …?"')
+        chosen = status or format_ or query
+        typer.echo(
+            "No debate is like that."
+            if chosen
+            else 'No debate yet. Start one:  moot run "Should we …?"'
+        )
         return
     from rich.console import Console
     from rich.table import Table
@@ -63,22 +82,45 @@ def list_(
 _STYLES = {"completed": "green", "running": "cyan", "paused": "yellow", "failed": "red"}
 
 
-async def _rows(service: "Service", limit: int) -> list[tuple[dict[str, Any], bool]]:
+def _statuses(given: list[str]) -> "tuple[Status, ...]":
+    from moot.core.status import STATUSES
+
+    for name in given:
+        if name not in STATUSES:
+            known = ", ".join(STATUSES)
+            raise InputError(f"There is no status {name!r}; there are {known}.", "status")
+    return tuple(status for status in STATUSES if status in given)
+
+
+async def _rows(service: "Verbs", search: "Search") -> list[tuple[dict[str, Any], bool]]:
     from moot.core import codec
 
     keys = ("id", "motion", "format", "status", "stage", "round", "progress", "degraded",
             "created_at", "updated_at")  # fmt: skip
-    debates = await service.newest(limit)
     return [
         ({key: codec.debate(debate)[key] for key in keys}, service.left_behind(debate))
-        for debate in debates
+        for debate in await _find(service, search)
     ]
+
+
+async def _find(service: "Verbs", search: "Search") -> "list[Debate]":
+    """As many as are asked for: a page may hold fewer, and still have a next."""
+    from dataclasses import replace
+
+    debates: list[Debate] = []
+    page = await service.find(search)
+    debates += page.debates
+    while page.next is not None and len(debates) < search.limit:
+        left = search.limit - len(debates)
+        page = await service.find(replace(search, limit=left, before=page.next))
+        debates += page.debates
+    return debates
 
 
 def show(id_: Id, json: Json = False) -> None:
     """A debate as it stands: its transcript and its outcome."""
 
-    async def look(service: "Service") -> tuple["Debate", list[Any], str]:
+    async def look(service: "Verbs") -> tuple["Debate", list[Any], str]:
         return await service.get(id_), await service.turns(id_), service.folder(id_)
 
     debate, turns, folder = _ask(look)
@@ -97,6 +139,37 @@ def show(id_: Id, json: Json = False) -> None:
     screen.outcome(debate, folder)
 
 
+def export(
+    id_: Id,
+    as_: Annotated[str, typer.Option("--as", help="md, html or json.")] = "md",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A file, in place of standard output.")
+    ] = None,
+) -> None:
+    """A debate as one document to keep: Markdown, a page with plots, or all of it as JSON."""
+    from moot.core.export import KINDS
+
+    if as_ not in KINDS:
+        raise InputError(f"--as {as_}: there are {', '.join(KINDS)}.", "as")
+    text = asyncio.run(_exported(id_, as_))
+    if output is None:
+        typer.echo(text, nl=not text.endswith("\n"))
+        return
+    output.write_bytes(text.encode("utf-8", "replace"))
+    typer.echo(f"Written to {output}.", err=True)
+
+
+async def _exported(id_: str, kind: "Kind") -> str:
+    from moot.cli.where import remote, url, where
+    from moot.core.export import export
+
+    if url():
+        async with remote() as elsewhere:
+            return await elsewhere.export(id_, kind)
+    async with where() as service:
+        return export(kind, await service.get(id_), await service.turns(id_))
+
+
 def stop(id_: Id, json: Json = False) -> None:
     """Stop a debate after the step in flight."""
     _say(lambda service: service.stop(id_), json)
@@ -110,6 +183,31 @@ def pause(id_: Id, json: Json = False) -> None:
 def formats(json: Json = False) -> None:
     """What kinds of debate there are, with their options."""
     from moot.bootstrap import load_settings
+    from moot.cli.where import url
+
+    known = asyncio.run(_formats_there()) if url() else _formats_here()
+    if json:
+        _print([rules.model_dump(mode="json") for rules in known])
+        return
+    for rules in known:
+        typer.echo(f"{rules.name}: {rules.description}")
+        for name, option in rules.options.items():
+            bounds = f"{option.min}..{option.max}, default {option.default}"
+            typer.echo(f"    {name} ({bounds}): {option.help}")
+    if not url():
+        typer.echo(f"\nYour own go to {load_settings().home / 'formats'}, one TOML file each.")
+
+
+async def _formats_there() -> "list[Format]":
+    from moot.cli.where import remote
+
+    async with remote() as elsewhere:
+        return await elsewhere.formats()
+
+
+def _formats_here() -> "list[Format]":
+    """All that can be read; of the others it says why not."""
+    from moot.bootstrap import load_settings
     from moot.store.formats import FormatFiles
 
     files = FormatFiles(load_settings().home, load_settings().disabled_formats)
@@ -119,15 +217,7 @@ def formats(json: Json = False) -> None:
             known.append(files.get(name))
         except InputError as error:
             typer.echo(f"moot: {error.message}", err=True)
-    if json:
-        _print([rules.model_dump(mode="json") for rules in known])
-        return
-    for rules in known:
-        typer.echo(f"{rules.name}: {rules.description}")
-        for name, option in rules.options.items():
-            bounds = f"{option.min}..{option.max}, default {option.default}"
-            typer.echo(f"    {name} ({bounds}): {option.help}")
-    typer.echo(f"\nYour own go to {load_settings().home / 'formats'}, one TOML file each.")
+    return known
 
 
 def doctor(json: Json = False) -> None:
@@ -163,14 +253,16 @@ def schema(
 def upgrade() -> None:
     """Bring the database to this version's schema."""
     from moot.bootstrap import load_settings
+    from moot.cli.where import at_home
     from moot.store import schema as migrations
 
+    at_home("db upgrade")
     path = load_settings().database
     migrations.prepare(path)
     typer.echo(f"{path} is at schema {migrations.HEAD}.")
 
 
-def _say(verb: "Callable[[Service], Awaitable[Debate]]", json: bool) -> None:
+def _say(verb: "Callable[[Verbs], Awaitable[Debate]]", json: bool) -> None:
     debate = _ask(verb)
     if json:
         from moot.core import codec
@@ -181,11 +273,11 @@ def _say(verb: "Callable[[Service], Awaitable[Debate]]", json: bool) -> None:
     typer.echo(f"{debate.id} is {debate.status}{asked}.")
 
 
-def _ask(question: "Callable[[Service], Awaitable[T]]") -> T:
+def _ask(question: "Callable[[Verbs], Awaitable[T]]") -> T:
     async def ask() -> T:
-        from moot.bootstrap import open_service
+        from moot.cli.where import where
 
-        async with open_service(recover=False) as service:
+        async with where() as service:
             return await question(service)
 
     return asyncio.run(ask())

@@ -2,6 +2,7 @@
 
 import asyncio
 import json as jsonlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from moot.core.debate import Debate, Turn
-    from moot.store.reindex import Examined, Reindexed
+    from moot.store.reindex import Reindexed
 
 
 def register(app: typer.Typer) -> None:
@@ -22,22 +23,68 @@ def register(app: typer.Typer) -> None:
 
 def replay(id_: Id, json: Json = False) -> None:
     """A debate from its files alone, with its timing, and whether they are as they were written."""
-    from moot.bootstrap import load_settings
-    from moot.store.reindex import examine
-    from moot.store.replay import document
+    from moot.cli.where import url
 
-    settings = load_settings()
-    seen = examine(settings.home, settings.database, id_, settings.disabled_formats)
+    seen = asyncio.run(_seen_there(id_)) if url() else _seen_here(id_)
     if json:
-        _print(document(seen.replay, seen.indexed, seen.issues))
+        _print(seen.document)
     else:
         _show(seen)
     if seen.issues:
         raise typer.Exit(1)
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a replay found."""
+
+    debate: "Debate | None"
+    turns: "tuple[Turn, ...]"
+    indexed: bool
+    issues: list[str]
+    document: dict[str, Any]
+
+
+def _seen_here(id_: str) -> Seen:
+    from moot.bootstrap import load_settings
+    from moot.store.reindex import examine
+    from moot.store.replay import document
+
+    settings = load_settings()
+    seen = examine(settings.home, settings.database, id_, settings.disabled_formats)
+    whole = document(seen.replay, seen.indexed, seen.issues)
+    return Seen(seen.replay.debate, seen.replay.turns, seen.indexed, list(seen.issues), whole)
+
+
+async def _seen_there(id_: str) -> Seen:
+    from moot.cli.where import remote
+    from moot.core.clean import visible
+
+    async with remote() as elsewhere:
+        whole = await elsewhere.replay(id_)
+    found = whole["consistency"]
+    debate, turns = _rebuilt(whole)
+    issues = [str(visible(issue)) for issue in found["issues"]]
+    return Seen(debate, turns, bool(found["indexed"]), issues, whole)
+
+
+def _rebuilt(whole: dict[str, Any]) -> "tuple[Debate | None, tuple[Turn, ...]]":
+    """The debate that a replay tells of, unless its files are too damaged for that."""
+    from moot.core.read import read_debate, read_turn
+
+    try:
+        told = whole["transcript"]
+        turns = tuple(read_turn(turn) for turn in told["turns"])
+        return read_debate(told["debate"], whole["request"]["rules"]), turns
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None, ()
+
+
 def reindex(json: Json = False) -> None:
     """Give the database the rows that it lacks, from the files. Rows that are there stay."""
+    from moot.cli.where import at_home
+
+    at_home("reindex")
     done = asyncio.run(_reindex())
     if json:
         _print(
@@ -99,19 +146,19 @@ async def _reindex() -> "Reindexed":
 
 
 async def _records(query: str, limit: int) -> list[dict[str, Any]]:
-    from moot.bootstrap import open_service
+    from moot.cli.where import where
 
-    async with open_service(recover=False) as service:
+    async with where() as service:
         return await service.records(query, limit)
 
 
-def _show(seen: "Examined") -> None:
+def _show(seen: Seen) -> None:
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False, soft_wrap=False)
-    if seen.replay.debate:
-        _transcript(console, seen.replay.debate, seen.replay.turns)
+    if seen.debate:
+        _transcript(console, seen.debate, seen.turns)
     if not seen.indexed:
         console.print(Text("The database does not have it;  moot reindex  adds it.", style="dim"))
     if not seen.issues:

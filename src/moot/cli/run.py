@@ -8,22 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moot.errors import InputError
+from moot.errors import InputError, MootError, StateError
 
 if TYPE_CHECKING:
+    from moot.cli.where import Verbs
     from moot.core.debate import Debate
-    from moot.engine.service import Service
 
 LIVE_PACE = 0.03
 """Seconds between the understudy's words on a terminal, so that a person can follow."""
 
 
 def _ids() -> list[str]:
-    from pathlib import Path
-
+    """For the shell's completion: nothing, where nothing is known at once."""
     from moot.bootstrap import load_settings
+    from moot.cli.where import url
 
-    folder: Path = load_settings().home / "records" / "debates"
+    if url():
+        return []
+    folder = load_settings().home / "records" / "debates"
     return sorted((path.name for path in folder.glob("debate_*")), reverse=True)
 
 
@@ -85,7 +87,7 @@ def run(
         "max_cost_usd": max_cost_usd,
     }
 
-    async def begin(service: "Service") -> "Debate":
+    async def begin(service: "Verbs") -> "Debate":
         return await service.create(
             motion,
             format=format_,
@@ -164,10 +166,10 @@ def watch(
     """Follow a debate, whichever process runs it. Ctrl-C leaves it running."""
 
     async def follow() -> None:
-        from moot.bootstrap import open_service
         from moot.cli.screen import Screen
+        from moot.cli.where import where
 
-        async with open_service(recover=False) as service:
+        async with where(live=True) as service:
             debate = await service.get(id_)
             if service.left_behind(debate):
                 typer.echo(f"Nobody carries it on; that does:  moot resume {id_}", err=True)
@@ -182,21 +184,22 @@ def watch(
         raise typer.Exit(130) from None
 
 
-def _carry(begin: Callable[["Service"], Awaitable["Debate"]], json: bool, *known: str) -> None:
+def _carry(begin: Callable[["Verbs"], Awaitable["Debate"]], json: bool, *known: str) -> None:
     raise typer.Exit(asyncio.run(_carry_on(begin, json, list(known))))
 
 
 async def _carry_on(
-    begin: Callable[["Service"], Awaitable["Debate"]], json: bool, mine: list[str]
+    begin: Callable[["Verbs"], Awaitable["Debate"]], json: bool, mine: list[str]
 ) -> int:
-    """Begin, show it live, and say how it ended. Ctrl-C pauses it at once."""
-    from moot.bootstrap import open_service
+    """Begin, show it live, and say how it ended. Ctrl-C pauses it: here at once, on a server after
+    the step in flight."""
     from moot.cli.screen import Quiet, Screen
+    from moot.cli.where import where
     from moot.core.status import FINAL
 
     live = bool(sys.stdout) and sys.stdout.isatty() and not json
-    async with open_service(
-        pace=LIVE_PACE if live else 0.0, found=lambda id_: _left_behind(id_, mine)
+    async with where(
+        pace=LIVE_PACE if live else 0.0, recover=True, found=lambda id_: _left_behind(id_, mine)
     ) as service:
         interrupted, begun = _on_interrupt(service)
         debate = await begin(service)
@@ -212,6 +215,7 @@ async def _carry_on(
                     await showing
             finally:
                 showing.cancel()
+                await asyncio.gather(showing, return_exceptions=True)
         if json:
             _print_json(service, debate, await service.turns(debate.id))
         else:
@@ -226,31 +230,26 @@ def _left_behind(debate_id: str, told: list[str]) -> None:
         typer.echo(f"Going on with {debate_id} too, left behind by a process that died.", err=True)
 
 
-async def _show(service: "Service", debate_id: str, seen: int, screen: Any) -> None:
+async def _show(service: "Verbs", debate_id: str, seen: int, screen: Any) -> None:
     async for event in service.follow(debate_id, seen):
         screen.show(event)
 
 
-def _on_interrupt(service: "Service") -> tuple[asyncio.Event, Callable[[str], None]]:
+def _on_interrupt(service: "Verbs") -> tuple[asyncio.Event, Callable[[str], None]]:
     """The first Ctrl-C pauses the debate; a second one, should that hang, ends the process.
 
     It may come before there is a debate: whoever begins one says which it is.
     """
-    from moot.errors import StateError
-
     loop, interrupted = asyncio.get_running_loop(), asyncio.Event()
     debates: list[str] = []
     pausing: list[asyncio.Task[None]] = []
 
     async def pause(debate_id: str) -> None:
-        for _ in range(50):  # one that is queued runs in a moment, and then it can be paused
-            try:
-                await service.pause(debate_id, at_once=True)
+        try:
+            if await _paused(service, debate_id):
                 return
-            except StateError:
-                if (await service.get(debate_id)).status != "queued":
-                    break
-                await asyncio.sleep(0.02)
+        except MootError as error:
+            typer.echo(f"moot: {error.message}", err=True)
         await service.close()  # it is over, or ending: let it go to where a new start finds it
 
     def begin_pause() -> None:
@@ -272,6 +271,24 @@ def _on_interrupt(service: "Service") -> tuple[asyncio.Event, Callable[[str], No
     return interrupted, begun
 
 
+async def _paused(service: "Verbs", debate_id: str) -> bool:
+    """Pause it, if that is still possible."""
+    for _ in range(50):  # one that is queued runs in a moment, and then it can be paused
+        try:
+            debate = await service.pause(debate_id, at_once=True)
+        except StateError:
+            if (await service.get(debate_id)).status != "queued":
+                return False
+            await asyncio.sleep(0.02)
+        else:
+            if debate.wanted:
+                typer.echo(
+                    "It pauses after the step in flight; Ctrl-C again leaves at once.", err=True
+                )
+            return True
+    return False
+
+
 def _exit_code(debate: "Debate", interrupted: bool) -> int:
     if interrupted and debate.status not in ("completed", "failed"):
         return 130
@@ -280,7 +297,7 @@ def _exit_code(debate: "Debate", interrupted: bool) -> int:
     return 1 if debate.status == "failed" else 0
 
 
-def _print_json(service: "Service", debate: "Debate", turns: list[Any]) -> None:
+def _print_json(service: "Verbs", debate: "Debate", turns: list[Any]) -> None:
     import json
 
     from moot.core import codec

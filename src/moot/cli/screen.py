@@ -78,7 +78,8 @@ class Screen:
         self._colours = {
             seat.id: COLOURS[place % len(COLOURS)] for place, seat in enumerate(debate.participants)
         }
-        self._speaking: dict[str, list[str]] = {}
+        self._speaking: dict[str, tuple[int, str]] = {}  # from which character on, and what
+        self._seq = 0
         self._place: tuple[int, str] | None = None
         self._where = ""
         self._done, self._cost = debate.turns, debate.usage.cost_usd
@@ -105,12 +106,14 @@ class Screen:
 
     def show(self, event: Event | Delta) -> None:
         if isinstance(event, Delta):
-            self._speaking.setdefault(event.actor, []).append(event.text)
+            self._hear(event)
             self._where = _where(event.round, event.stage)
-        elif isinstance(event, TurnCommitted):
-            self._turn(event.turn)
         else:
-            self._status(event)
+            self._check_order(event.seq)
+            if isinstance(event, TurnCommitted):
+                self._turn(event.turn)
+            else:
+                self._status(event)
         if self._live:
             self._live.update(self._now())
 
@@ -138,7 +141,8 @@ class Screen:
             out.print(f"  moot skip {debate.id}               go on without this turn")
         elif debate.status == "paused":
             out.print(f"Go on with  moot resume {debate.id}")
-        out.print(f"[dim]Files: {escape(folder)}[/dim]", soft_wrap=True)
+        place = "At" if "://" in folder else "Files:"
+        out.print(f"[dim]{place} {escape(folder)}[/dim]", soft_wrap=True)
 
     def head(self) -> None:
         """The motion and who is here."""
@@ -157,6 +161,24 @@ class Screen:
         out.print(Text(f"  {debate.id}", style="dim"))
         for warning in debate.warnings:
             out.print(Text(f"  {warning}", style="yellow"))
+
+    def _hear(self, delta: Delta) -> None:
+        """What is being said: a delta at 0 begins it anew, one that does not fit shows the rest."""
+        start, said = self._speaking.get(delta.actor, (delta.offset, ""))
+        if delta.offset and delta.offset == start + len(said):
+            self._speaking[delta.actor] = (start, said + delta.text)
+        elif delta.text:
+            self._speaking[delta.actor] = (delta.offset, delta.text)
+        elif delta.offset == 0:
+            self._speaking.pop(delta.actor, None)
+
+    def _check_order(self, seq: int) -> None:
+        """The log only grows, unless somebody put another one in its place."""
+        if seq <= self._seq:
+            self._console.print(Text("The log was replaced; from its beginning:", style="yellow"))
+            self._speaking.clear()
+            self._done, self._cost, self._place = 0, 0.0, None
+        self._seq = seq
 
     def _turn(self, turn: Turn) -> None:
         self._speaking.pop(turn.actor, None)
@@ -182,6 +204,8 @@ class Screen:
 
     def _status(self, event: StatusChanged) -> None:
         self._total = event.total
+        if event.status != "running":
+            self._speaking.clear()  # nobody speaks, or what is said was called off
         if event.notice:
             self._console.print(Text(event.notice, style="yellow"))
         elif event.status == "ending":
@@ -191,9 +215,9 @@ class Screen:
         """What is being said, and the line that says how far the debate is."""
         parts: list[RenderableType] = []
         room = max(self._console.height // max(len(self._speaking), 1) - 5, 3)
-        for actor, pieces in self._speaking.items():
+        for actor, (start, text) in self._speaking.items():
             seat = self._debate.seat(actor)
-            said = Text(clean("".join(pieces), seat.name, []))
+            said = Text(("… " if start else "") + clean(text, seat.name, []))
             lines = said.wrap(self._console, max(self._console.width - 4, 20))
             parts += [Text(), self._heading(actor, seat.name, "")]
             parts += [Padding(line, (0, 0, 0, 2)) for line in lines[-room:]]

@@ -140,6 +140,7 @@ def event(value: Event | Delta) -> tuple[str, dict[str, Any]]:
         "target": value.target,
         "text": value.text,
         "at": value.at,
+        "offset": value.offset,
     }
 
 

@@ -47,6 +47,24 @@ class Delta:
     target: str | None
     text: str
     at: str
+    offset: int = 0  # characters of the same turn said before; 0 begins it anew
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """A turn while it is spoken: `pieces` grows until it is committed, or dropped."""
+
+    debate_id: str
+    round: int
+    stage: str
+    actor: str
+    target: str | None
+    pieces: list[str]
+
+    def so_far(self, at: str) -> Delta:
+        """All that was said, for whoever joins now."""
+        text = "".join(self.pieces)
+        return Delta(self.debate_id, self.round, self.stage, self.actor, self.target, text, at)
 
 
 Event = TurnCommitted | StatusChanged

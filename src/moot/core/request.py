@@ -220,6 +220,10 @@ def _council_seat(place: int, seat: Any) -> dict[str, Any]:
     if unknown := sorted(set(named) - {"role", "model_provider", "model_name"}):
         field = f"participants[{place}].{unknown[0]}"
         raise InputError(f"{field}: there is no such field.", field)
+    for key, value in named.items():
+        if value is not None and not isinstance(value, str):
+            field = f"participants[{place}].{key}"
+            raise InputError(f"{field} must be a text.", field)
     provider, name = named.get("model_provider"), named.get("model_name")
     model = f"{provider or 'local'}:{name}" if name else provider
     return {"role": named.get("role"), "model": model}
@@ -344,6 +348,8 @@ def _limits(
 
 def _bounded(name: str, value: Any) -> float | int:
     low, high, kind = _BOUNDS[name]
+    if isinstance(value, float) and kind is int and value.is_integer():
+        value = int(value)  # JSON does not tell 900.0 from 900
     right = isinstance(value, int | float) if kind is float else isinstance(value, int)
     if isinstance(value, bool) or not right:
         raise InputError(f"{name} must be a {'whole ' * (kind is int)}number.", f"limits.{name}")

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import random
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,7 +20,7 @@ from moot.core.change import (
 )
 from moot.core.clean import clean, visible
 from moot.core.debate import NO_USAGE, Debate, Failure, Participant, Turn, Usage
-from moot.core.events import Delta, StatusChanged, TurnCommitted
+from moot.core.events import Delta, Speech, StatusChanged, TurnCommitted
 from moot.core.limits import Estimate
 from moot.core.prompts import Heard
 from moot.core.schedule import Finish, Slot, Step, Wave
@@ -73,7 +74,9 @@ class Advancer:
         bus: Bus,
         clock: Clock,
         keeper: Keeper,
+        note: Callable[[str, str], None] | None = None,
     ) -> None:
+        self._note = note  # takes the format and the status of each turn that was committed
         self._store = store
         self._records = records
         self._speaker = speaker
@@ -230,11 +233,25 @@ class Advancer:
 
     async def _trip(self, run: _Run, attempt: Attempt, bit: int, step: Step) -> None:
         """One call from its start to its turn, or to its failure."""
+        speech = Speech(run.debate.id, step.round, step.stage, step.actor, step.target, [])
+        self._bus.begin(speech)
         try:
-            reply, text = await self._speak(run, attempt, step)
+            await self._turn(run, attempt, bit, step, speech)
+        finally:
+            self._bus.cease(speech)
+
+    async def _turn(
+        self, run: _Run, attempt: Attempt, bit: int, step: Step, speech: Speech
+    ) -> None:
+        try:
+            reply, text = await self._speak(run, attempt, step, speech)
         except ProviderError as error:
+            self._take_back(speech)
             await self._failed(run, attempt, bit, step, error)
             return
+        except BaseException:
+            self._take_back(speech)
+            raise
         failpoints.hit("spoken")
         at = iso(self._clock.now())
         slot, fence = step.slot, run.hand.fence
@@ -258,7 +275,9 @@ class Advancer:
         run.ahead = change.ahead
         failpoints.hit("committed")
 
-    async def _speak(self, run: _Run, attempt: Attempt, step: Step) -> tuple[Reply, str]:
+    async def _speak(
+        self, run: _Run, attempt: Attempt, step: Step, speech: Speech
+    ) -> tuple[Reply, str]:
         debate, seat = run.debate, run.debate.seat(step.actor)
         card = self._speaker.card(seat.model)
         window = run.windows.get(seat.id, card.window)
@@ -275,8 +294,7 @@ class Advancer:
             heard=heard,
             schema=shapes.schema(step.answer) if step.answer != "text" else None,
         )
-        said: list[str] = []
-        reply = await self._call_out(run, attempt, call, self._say(debate.id, step, said), said)
+        reply = await self._call_out(run, attempt, call, self._say(speech), speech.pieces)
         _check_voice(run, seat, reply)
         if step.answer != "text":
             return self._shaped(step, reply, seat.name)
@@ -424,16 +442,29 @@ class Advancer:
         cost = tokens_in * (card.input_price or 0.0) + tokens_out * (card.output_price or 0.0)
         return Estimate(tokens_in + tokens_out, cost)
 
-    def _say(self, debate_id: str, step: Step, said: list[str]) -> Say:
+    def _say(self, speech: Speech) -> Say:
+        said = 0
+
         def say(piece: str) -> None:
-            said.append(piece)
-            if self._bus.listened(debate_id):
-                at = iso(self._clock.now())
-                self._bus.publish(
-                    Delta(debate_id, step.round, step.stage, step.actor, step.target, piece, at)
-                )
+            nonlocal said
+            speech.pieces.append(piece)
+            if self._bus.listened(speech.debate_id):
+                self._bus.publish(self._delta(speech, piece, said))
+            said += len(piece)
 
         return say
+
+    def _take_back(self, speech: Speech) -> None:
+        """What was heard of it will not stand: whoever listens begins it anew."""
+        if speech.pieces and self._bus.listened(speech.debate_id):
+            self._bus.publish(self._delta(speech, "", 0))
+
+    def _delta(self, speech: Speech, text: str, offset: int) -> Delta:
+        at = iso(self._clock.now())
+        return Delta(
+            speech.debate_id, speech.round, speech.stage, speech.actor, speech.target, text, at,
+            offset,
+        )  # fmt: skip
 
     async def _commit(self, run: _Run, move: Move) -> Change:
         """Write a change, and remember where the debate stands after it."""
@@ -442,6 +473,8 @@ class Advancer:
         for event in change.events:
             if isinstance(event, TurnCommitted):
                 run.heard.add(event.turn)
+                if self._note:
+                    self._note(run.debate.format, event.turn.status)
         return change
 
     async def _change(self, debate_id: str, move: Move) -> Change:

@@ -112,6 +112,10 @@ class Keeper:
             self._task = asyncio.create_task(self._keep(), name="moot-keeper")
         return hand
 
+    @property
+    def count(self) -> int:
+        return len(self._hands)
+
     def holding(self) -> bool:
         return bool(self._hands)
 

@@ -2,7 +2,9 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Protocol
 
 from moot.core import moves, request, verbs
@@ -13,12 +15,28 @@ from moot.core.format import Format
 from moot.core.ids import ALPHABET, check_id
 from moot.core.times import iso, stamp
 from moot.engine.advance import Advancer
+from moot.engine.ear import Subscription
 from moot.engine.finish import Filer, at_rest
 from moot.engine.lease import Keeper, is_dead
 from moot.engine.supervise import Supervisor
-from moot.errors import InputError, NotFoundError, StorageError
-from moot.ports import Bus, Clock, Dispatcher, Formats, Records, Store
+from moot.engine.tail import Tail
+from moot.errors import DuplicateError, InputError, NotFoundError, StorageError
+from moot.ports import (
+    Bus,
+    Clock,
+    Dispatcher,
+    Forget,
+    Formats,
+    Found,
+    Listener,
+    Once,
+    ProviderStatus,
+    Records,
+    Search,
+    Store,
+)
 
+ID_TRIES = 5
 POLL_SECONDS = 0.5
 """How often a follower looks into the log for what other processes committed."""
 
@@ -44,11 +62,16 @@ class Service:
         advancer: Advancer,
         keeper: Keeper,
         supervisor: Supervisor,
+        tail: Tail,
         filer: Filer,
+        providers: Callable[[], Awaitable[list[ProviderStatus]]],
         normalize: request.Normalize,
         default_model: str,
     ) -> None:
         self.supervisor = supervisor
+        self.tail = tail
+        self.providers = providers
+        """Which providers work here, and what to set where one does not."""
         self._store = store
         self._records = records
         self._bus = bus
@@ -66,6 +89,7 @@ class Service:
     async def close(self) -> None:
         """Let go of every debate; those under way go on at the next start."""
         self._closed = True
+        await self.tail.close()
         await self.supervisor.close()
         await self._keeper.close()
         await self._dispatcher.close()
@@ -84,15 +108,40 @@ class Service:
         on_failure: str | None = None,
         brief: Mapping[str, Any] | None = None,
         start: bool = True,
+        once: Once | None = None,
     ) -> Debate:
-        """Make a debate and, unless told otherwise, start it. Bad input raises InputError."""
+        """Make a debate and, unless told otherwise, start it. Bad input raises InputError.
+
+        With `once`, a request that comes again is given the debate that it made before.
+        """
+        for _ in range(ID_TRIES):
+            with suppress(DuplicateError):
+                return await self._create(
+                    motion, format, participants, host, options, limits, on_failure, brief,
+                    start=start, once=once,
+                )  # fmt: skip
+        raise StorageError("No free id was found for the debate. Try again.")
+
+    async def _create(
+        self,
+        motion: str,
+        format_: str,
+        participants: Sequence[Mapping[str, Any]],
+        host: Mapping[str, Any] | None,
+        options: Mapping[str, Any] | None,
+        limits: Mapping[str, Any] | None,
+        on_failure: str | None,
+        brief: Mapping[str, Any] | None,
+        *,
+        start: bool,
+        once: Once | None,
+    ) -> Debate:
         now = self._clock.now()
-        token = "".join(secrets.choice(ALPHABET) for _ in range(6))
         debate = request.build(
-            debate_id=f"debate_{stamp(now)}_{token}",
+            debate_id=_new_id(now),
             at=iso(now),
             motion=motion,
-            rules=self._formats.get(format),
+            rules=self._formats.get(format_),
             default_model=self._default_model,
             normalize=self._normalize,
             participants=participants,
@@ -102,16 +151,21 @@ class Service:
             on_failure=on_failure,
             brief=brief,
         )
-        change = await self._store.create(debate, lambda row: verbs.open_(row, start, iso(now)))
+        change = await self._store.create(
+            debate, lambda row: verbs.open_(row, start, iso(now)), once
+        )
         self._publish(change)
-        if start:
+        if start and change.debate.id == debate.id:
             self._dispatcher.dispatch(debate.id)
         return change.debate
 
-    async def council(self, asked: Mapping[str, Any], *, start: bool = True) -> Debate:
+    async def council(
+        self, asked: Mapping[str, Any], *, start: bool = True, once: Once | None = None
+    ) -> Debate:
         """A council, by its own request: problem, output_type and the rest of §5."""
         try:
-            return await self.create(**request.council(asked), format="council", start=start)
+            wanted = request.council(asked)
+            return await self.create(**wanted, format="council", start=start, once=once)
         except NotFoundError:
             raise
         except InputError as error:  # in the words of the request
@@ -172,9 +226,10 @@ class Service:
     async def get(self, debate_id: str) -> Debate:
         return self._shown(await self._store.load(check_id(debate_id)))
 
-    async def newest(self, limit: int = 50) -> list[Debate]:
-        found = await self._store.newest(limit)
-        return [debate for debate in found if self._formats.enabled(debate.format)]
+    async def find(self, search: Search | None = None) -> Found:
+        """A page of debates, newest first; `next` of one page is `before` of the next."""
+        search = search or Search()
+        return await self._store.find(replace(search, hidden=self._formats.disabled))
 
     async def turns(self, debate_id: str, after: int = 0) -> list[Turn]:
         await self.get(debate_id)
@@ -190,6 +245,19 @@ class Service:
     async def records(self, words: str = "", limit: int = 50) -> list[dict[str, Any]]:
         """What was written back and holds every one of the words, newest first."""
         return await self._store.records(words, limit) if self._formats.enabled("council") else []
+
+    @property
+    def in_hand(self) -> int:
+        """How many debates this process carries on right now."""
+        return self._keeper.count
+
+    async def ping(self) -> None:
+        """Raises StorageError where the database does not answer."""
+        await self._store.last_logged()
+
+    async def counts(self) -> dict[str, int]:
+        """How many debates there are, by status."""
+        return await self._store.counts()
 
     def formats(self) -> list[Format]:
         return self._formats.all()
@@ -207,7 +275,7 @@ class Service:
         It subscribes first and reads the log second, so nothing falls between the two. It ends
         with the last event of a debate that is over or paused.
         """
-        subscription = self._bus.subscribe(check_id(debate_id))
+        ear = Subscription(self._bus, check_id(debate_id))
         try:
             while True:
                 while events := await self._store.events(debate_id, after):
@@ -217,7 +285,7 @@ class Service:
                 debate = await self._store.load(debate_id)
                 if debate.last_seq <= after and at_rest(debate):
                     return
-                while (heard := await subscription.get(POLL_SECONDS)) is not None:
+                while (heard := await ear.get(POLL_SECONDS)) is not None:
                     if isinstance(heard, Delta):
                         yield heard
                     elif heard.seq == after + 1:
@@ -228,7 +296,24 @@ class Service:
                     elif heard.seq > after:
                         break  # the log has what lies between
         finally:
-            subscription.close()
+            ear.close()
+
+    def listen(self, debate_id: str, listener: Listener) -> Forget:
+        """Hear a debate's events and deltas at once, without a promise: the log has it."""
+        return self._bus.listen(debate_id, listener)
+
+    def watch(self, watcher: Callable[[str], None]) -> Forget:
+        """Hear the id of every debate that changes, in whichever process."""
+        return self._bus.watch(watcher)
+
+    def speeches(self, debate_id: str) -> list[Delta]:
+        """What is being said right now, from its beginning."""
+        at = iso(self._clock.now())
+        return [speech.so_far(at) for speech in self._bus.speeches(debate_id) if speech.pieces]
+
+    async def log(self, debate_id: str, after: int, limit: int) -> list[Event]:
+        """The log with seq > after, as it stands."""
+        return await self._store.events(debate_id, after, limit)
 
     async def wait(self, debate_id: str) -> Debate:
         """Wait until the debate has ended or is paused, whoever advances it, and is filed.
@@ -295,3 +380,8 @@ class Service:
     def _publish(self, change: Change) -> None:
         for event in change.events:
             self._bus.publish(event)
+
+
+def _new_id(now: float) -> str:
+    token = "".join(secrets.choice(ALPHABET) for _ in range(6))
+    return f"debate_{stamp(now)}_{token}"

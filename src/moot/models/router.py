@@ -4,7 +4,7 @@ Importing this is cheap: the vendors' libraries are loaded by the first call tha
 """
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,7 +18,7 @@ from moot.errors import (
 from moot.models.cards import local_card, vendor_card
 from moot.models.local import LocalServer
 from moot.models.vendors import VENDORS, Providers, Vendor, VendorId, shown
-from moot.ports import Call, ModelCard, Reply, Say, Speaker
+from moot.ports import Call, ModelCard, ProviderStatus, Reply, Say, Speaker
 
 if TYPE_CHECKING:
     from moot.models.clients import Clients
@@ -29,16 +29,6 @@ __all__ = ["UNDERSTUDY", "ProviderStatus", "Providers", "Router", "normalize"]
 UNDERSTUDY = "local:understudy"
 _MAX_NAME = 200
 _ALIASES: dict[str, VendorId] = {"anthropic": "claude", "google": "gemini"}
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderStatus:
-    """What `moot doctor` says of one provider."""
-
-    provider: VendorId
-    works: bool  # whether a seat may use it here
-    model: str  # what the bare provider means, as "provider:name"
-    detail: str  # one or two sentences; what to set when it does not work
 
 
 def normalize(model: str) -> tuple[str, str | None]:

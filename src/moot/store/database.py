@@ -19,15 +19,11 @@ from typing import Any, TypeVar
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.pool import NullPool
 
-from moot.errors import StorageError
+from moot.errors import DuplicateError, StorageError
 from moot.store.query import Connection
 
 T = TypeVar("T")
 BUSY_SECONDS = 20.0
-
-
-class DuplicateError(StorageError):
-    """A unique index refused a row."""
 
 
 @dataclass(slots=True)
@@ -42,8 +38,9 @@ class _Job:
 class Database:
     """The embedded database, `<home>/.agentic/kofnote_search.sqlite`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, timed: Callable[[float], None] | None = None) -> None:
         self.path = path
+        self._timed = timed  # takes the seconds of each write, from asking to on disk
         self._jobs: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
         self._waiting: list[_Job] = []
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="moot-read")
@@ -62,7 +59,12 @@ class Database:
         if not self._waiting:
             loop.call_soon(self._hand_over)
         self._waiting.append(job)
-        return await job.future
+        if self._timed is None:
+            return await job.future
+        began = loop.time()
+        result = await job.future
+        self._timed(loop.time() - began)
+        return result
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
         """Run `fn` on what is committed, beside the writer."""

@@ -19,11 +19,11 @@ class FormatFiles:
 
     def __init__(self, home: Path, disabled: Iterable[str] = ()) -> None:
         self._folder = home / "formats"
-        self._disabled = frozenset(disabled)
+        self.disabled = tuple(sorted(set(disabled)))
         self._read: dict[str, Format] = {}
 
     def enabled(self, name: str) -> bool:
-        return name not in self._disabled
+        return name not in self.disabled
 
     def get(self, name: str) -> Format:
         if not self.enabled(name):
@@ -38,7 +38,7 @@ class FormatFiles:
     def names(self) -> list[str]:
         own = sorted(path.stem for path in self._folder.glob("*.toml"))
         names = [*BUILT_IN, *(name for name in own if name not in BUILT_IN)]
-        return [name for name in names if name not in self._disabled]
+        return [name for name in names if name not in self.disabled]
 
     def _find(self, name: str) -> Format:
         if name in BUILT_IN:

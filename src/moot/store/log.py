@@ -3,13 +3,16 @@
 import json
 from typing import Any
 
-from sqlalchemy import bindparam, insert, select
+from sqlalchemy import bindparam, insert, select, text
 
 from moot.core import codec
 from moot.core.debate import Turn, Usage
 from moot.core.events import Event, TurnCommitted
+from moot.ports import Logged
 from moot.store.query import Connection, Query
 from moot.store.tables import events, turns
+
+LOGGED = 10_000  # entries that one look at the log of all debates gives
 
 ADD_TURN = Query(
     insert(turns).values({c.name: bindparam(c.name) for c in turns.c if c.name != "id"})
@@ -33,6 +36,17 @@ EVENTS_AFTER = Query(
     .order_by(events.c.seq)
     .limit(bindparam("limit"))
 )
+_entry = select(events.c.id, events.c.debate_id, events.c.seq)
+# Postgres hands out ids in another order than it commits them. An entry counts once every
+# transaction that is as old as its own has ended: then no smaller id can come any more.
+_settled = text(
+    "(age(debate_events.xmin) > age(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS xid))"
+    " OR debate_events.xmin = CAST(pg_current_xact_id_if_assigned() AS xid))"
+)
+_logged = _entry.where(events.c.id > bindparam("after")).order_by(events.c.id).limit(LOGGED)
+_last = _entry.order_by(events.c.id.desc()).limit(1)
+LOGGED_AFTER = {"sqlite": Query(_logged), "postgresql": Query(_logged.where(_settled))}
+LAST_LOGGED = {"sqlite": Query(_last), "postgresql": Query(_last.where(_settled))}
 LAST_SEQ = Query(
     select(events.c.seq)
     .where(events.c.debate_id == bindparam("debate_id"))
@@ -69,6 +83,17 @@ def events_after(conn: Connection, debate_id: str, after: int, limit: int) -> li
 def last_seq(conn: Connection, debate_id: str) -> int:
     rows = LAST_SEQ.rows(conn, {"debate_id": debate_id})
     return rows[0]["seq"] if rows else 0
+
+
+def logged(conn: Connection, after: int) -> list[Logged]:
+    """What was added to the log of any debate, a part at a time."""
+    rows = LOGGED_AFTER[conn.dialect].rows(conn, {"after": after})
+    return [Logged(row["id"], row["debate_id"], row["seq"]) for row in rows]
+
+
+def last_logged(conn: Connection) -> int:
+    rows = LAST_LOGGED[conn.dialect].rows(conn)
+    return rows[0]["id"] if rows else 0
 
 
 def add_turn(conn: Connection, debate_id: str, turn: Turn) -> None:

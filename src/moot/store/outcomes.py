@@ -9,6 +9,7 @@ from moot.core.change import Record
 from moot.store.query import Connection, Query
 from moot.store.tables import actions, records
 
+EVERY = 2**31 - 1
 FORGET_ACTIONS = Query(delete(actions).where(actions.c.debate_id == bindparam("debate_id")))
 ADD_ACTION = Query(
     insert(actions).values({c.name: bindparam(c.name) for c in actions.c if c.name != "key"})
@@ -68,7 +69,7 @@ def find_records(conn: Connection, words: str, limit: int) -> list[dict[str, Any
     """Records that hold every word, newest first."""
     first, *others = words.split() or [""]
     escaped = first.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    found = RECORDS.rows(conn, {"pattern": f"%{escaped}%", "limit": limit if not others else -1})
+    found = RECORDS.rows(conn, {"pattern": f"%{escaped}%", "limit": EVERY if others else limit})
     kept = [
         row
         for row in found

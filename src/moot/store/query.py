@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Protocol
 
-from sqlalchemy import Executable, Select
+from sqlalchemy import Executable, SelectBase
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql import ClauseElement
@@ -43,6 +43,27 @@ class Connection:
     version: int = -1  # of the file, as others change it
 
 
+class _Unprepared:
+    """psycopg's connection, where no statement is prepared."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+
+    def execute(self, sql: Any, params: Any = None, /) -> Cursor:
+        return self._driver.execute(sql, params, prepare=False)
+
+
+def planned_anew(conn: Connection) -> Connection:
+    """For statements whose best plan depends on their values.
+
+    A statement that Postgres has prepared may get one plan for all values: a rare word would be
+    looked for as if it was a common one.
+    """
+    if conn.dialect != "postgresql":
+        return conn
+    return Connection(conn.dialect, _Unprepared(conn.driver))
+
+
 Values = Callable[[Mapping[str, Any]], Sequence[Any]]
 """Puts named values in the order of a statement's question marks: sqlite3 binds those faster."""
 
@@ -63,7 +84,7 @@ class Query:
         self._compiled: dict[str, tuple[str, dict[str, Any], Values | None]] = {}
         self._names = (
             [str(column.key) for column in statement.selected_columns]
-            if isinstance(statement, Select)
+            if isinstance(statement, SelectBase)
             else []
         )
 

@@ -17,9 +17,9 @@ from moot.core.change import Record
 from moot.core.debate import Debate, Turn
 from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.ids import check_id
-from moot.errors import MootError, NotFoundError
+from moot.errors import DuplicateError, MootError, NotFoundError
 from moot.store import log, outcomes, runs
-from moot.store.database import Database, DuplicateError
+from moot.store.database import Database
 from moot.store.query import Connection, Query
 from moot.store.replay import MAX_LISTED, Replay, differences, read_folder, shown, why
 from moot.store.tables import events as events_table

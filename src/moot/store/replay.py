@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from moot.core import council, packet, schedule
 from moot.core.debate import Debate, Decision, Turn
 from moot.core.events import StatusChanged
-from moot.core.format import digest, from_json
+from moot.core.format import digest
 from moot.core.ids import check_id
+from moot.core.read import read_debate, read_status, read_turn
 from moot.core.status import FINAL
 from moot.errors import PacketError
 from moot.store import files
@@ -36,15 +37,6 @@ REPORT = frozenset({"report.json", "report.md", "report.html"})
 """Known by the manifest alone, where `files.contents` does not make them."""
 
 P = ParamSpec("P")
-_TURNS = TypeAdapter(tuple[Turn, ...])
-_DEBATE = TypeAdapter(Debate)
-_EVENTS = TypeAdapter(tuple[StatusChanged, ...])
-_FROM_FILE = (
-    "id", "motion", "status", "degraded", "warnings", "stop_reason", "stop_requested_at",
-    "failure", "cursor", "stage", "round", "participants", "host", "options", "limits",
-    "on_failure", "brief", "phases", "outcome", "usage", "last_seq", "created_at", "started_at",
-    "ended_at", "updated_at",
-)  # fmt: skip
 _RECORD = re.compile(r"writeback:(records/(?:decisions|worklogs)/(debate_[0-9a-z_]+)\.json)")
 _ROUND = re.compile(r"rounds/round-([0-9]{1,9})\.json")
 _TEMPORARY = re.compile(r"(.*/)?\.[^/]*\.tmp")
@@ -192,6 +184,12 @@ def _parse(content: bytes) -> Any:
     return value
 
 
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError("what should be a list is none")
+    return cast(list[Any], value)
+
+
 def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError("it holds no object")
@@ -276,33 +274,15 @@ def _rebuild(
     events: tuple[StatusChanged, ...] = ()
     debate: Debate | None = None
     try:
-        turns = _TURNS.validate_python(whole["turns"])
-        debate = _debate(request, whole)
-        events = _EVENTS.validate_python([_event(debate.id, item) for item in whole["events"]])
+        turns = tuple(read_turn(said) for said in _list(whole["turns"]))
+        made = read_debate(whole["debate"], request["rules"])
+        debate = made.but(files_seq=made.last_seq)
+        said = _list(whole["events"])
+        events = tuple(read_status(debate.id, event["seq"], event) for event in said)
     except Exception as error:  # whatever hostile values make the validators do
         if whole is not None and request is not None:
             findings.add("transcript.json", f"it does not give a debate: {why(error)}.")
     return debate, turns, events
-
-
-def _debate(request: Any, whole: Any) -> Debate:
-    said = whole["debate"]
-    return _DEBATE.validate_python(
-        {
-            **{name: said[name] for name in _FROM_FILE},
-            "rules": from_json(json.dumps(request["rules"])),
-            "turns": said["progress"]["done"],
-            "total": said["progress"]["total"],
-            "files_seq": said["last_seq"],
-        }
-    )
-
-
-def _event(debate_id: str, said: Any) -> dict[str, Any]:
-    names = ("seq", "at", "status", "reason", "failure", "stage", "round", "degraded", "notice")
-    done, total = said["progress"]["done"], said["progress"]["total"]
-    event = {name: said[name] for name in names}
-    return {**event, "debate_id": debate_id, "done": done, "total": total}
 
 
 def _follows(

@@ -1,21 +1,24 @@
 """The debates themselves: one row each, with cursor, counters and lease."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import bindparam, insert, select, text, update
+from sqlalchemy import bindparam, func, insert, select, text, update
 
 from moot.core import codec
 from moot.core.debate import Cursor, Debate, Decision, Participant, Phase, Usage
 from moot.core.format import Format, digest, from_json, to_json
+from moot.core.ids import number as place_of
 from moot.errors import NotFoundError
 from moot.ports import Held
+from moot.store import search
 from moot.store.query import Connection, Query
 from moot.store.tables import formats, runs
 
-_PROGRESS = [
+PROGRESS = [
     "degraded", "next_round", "next_stage", "next_actor", "next_target", "wave_done", "round",
     "stage", "turns", "last_seq", "input_tokens", "output_tokens", "cost_usd", "calls",
     "estimated", "open_calls", "updated_at",
@@ -42,13 +45,13 @@ INSERT = Query(insert(runs))
 CHANGE = Query(
     update(runs)
     .where(runs.c.id == bindparam("b_id"))
-    .values({name: bindparam(name) for name in (*_PROGRESS, *_AT_REST_COLUMNS)})
+    .values({name: bindparam(name) for name in (*PROGRESS, *_AT_REST_COLUMNS)})
 )
 ADVANCE = Query(
     # what a turn changes, and no indexed column: half the cost of writing all of them
     update(runs)
     .where(runs.c.id == bindparam("b_id"))
-    .values({name: bindparam(name) for name in _PROGRESS})
+    .values({name: bindparam(name) for name in PROGRESS})
 )
 KEEP_FORMAT = Query(
     text(
@@ -56,7 +59,9 @@ KEEP_FORMAT = Query(
         " ON CONFLICT DO NOTHING"
     )
 )
-NEWEST = Query(_all.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(bindparam("limit")))
+AT_ONCE = 50  # rows that one query loads
+BY_NUMBERS = Query(_all.where(runs.c.number.in_([bindparam(f"n{i}") for i in range(AT_ONCE)])))
+COUNTS = Query(select(runs.c.status, func.count().label("debates")).group_by(runs.c.status))
 UNFINISHED = Query(select(runs.c.id).where(text("status IN ('queued', 'running', 'ending')")))
 UNFILED = Query(
     select(runs.c.id).where(runs.c.ended_at.is_not(None), runs.c.files_seq < runs.c.last_seq)
@@ -74,7 +79,9 @@ FILED = Query(update(runs).where(runs.c.id == bindparam("b_id")).values(files_se
 
 def create(conn: Connection, debate: Debate) -> None:
     keep_format(conn, debate.rules)
-    INSERT.run(conn, {**_fixed(debate), **_progress(debate), **_at_rest(debate)})
+    row = encoded(debate)
+    INSERT.run(conn, row)
+    search.add(conn, row["number"], search.words_of(row))
 
 
 def keep_format(conn: Connection, rules: Format) -> None:
@@ -107,8 +114,18 @@ def change(conn: Connection, before: Debate, after: Debate) -> None:
             conn.seen[after.id] = after
 
 
-def newest(conn: Connection, limit: int) -> list[Debate]:
-    return [_debate(conn, row) for row in NEWEST.rows(conn, {"limit": limit})]
+def by_numbers(conn: Connection, numbers: Sequence[int]) -> list[Debate]:
+    """Those debates, in that order."""
+    rows: dict[int, dict[str, Any]] = {}
+    for start in range(0, len(numbers), AT_ONCE):
+        some = numbers[start : start + AT_ONCE]
+        params = {f"n{i}": some[min(i, len(some) - 1)] for i in range(AT_ONCE)}
+        rows |= {row["number"]: row for row in BY_NUMBERS.rows(conn, params)}
+    return [_debate(conn, rows[number]) for number in numbers]
+
+
+def counts(conn: Connection) -> dict[str, int]:
+    return {row["status"]: row["debates"] for row in COUNTS.rows(conn)}
 
 
 def ids(conn: Connection, query: Query) -> list[str]:
@@ -134,6 +151,11 @@ def filed(conn: Connection, debate_id: str, seq: int) -> None:
     FILED.run(conn, {"b_id": debate_id, "seq": seq})
 
 
+def encoded(debate: Debate) -> dict[str, Any]:
+    """A debate's whole row."""
+    return {**_fixed(debate), **_progress(debate), **_at_rest(debate)}
+
+
 def _fixed(debate: Debate) -> dict[str, Any]:
     return {
         "id": debate.id,
@@ -144,6 +166,7 @@ def _fixed(debate: Debate) -> dict[str, Any]:
         "limits": codec.dumps(codec.limits(debate.limits)),
         "on_failure": debate.on_failure,
         "created_at": debate.created_at,
+        "number": place_of(debate.id, debate.created_at),
         "artifact_root": f"records/debates/{debate.id}",
         "brief": codec.dumps(dict(debate.brief)),
     }

@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 from moot.errors import StorageError
 from moot.store.database import engine, storage_error
 
-HEAD = "0002"
+HEAD = "0003"
 _SCRIPTS = Path(__file__).parent / "migrations"
 
 

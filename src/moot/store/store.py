@@ -6,9 +6,10 @@ from typing import Any
 from moot.core.change import Change, FencedError
 from moot.core.debate import Debate, Turn
 from moot.core.events import Event
-from moot.ports import Held
-from moot.store import attempts, log, outcomes, runs
-from moot.store.database import Database, DuplicateError
+from moot.errors import DuplicateError
+from moot.ports import Found, Held, Logged, Once, Search
+from moot.store import attempts, keys, lists, log, outcomes, runs
+from moot.store.database import Database
 from moot.store.query import Connection
 
 
@@ -18,14 +19,25 @@ class SqlStore:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    async def create(self, debate: Debate, change: Callable[[Debate], Change]) -> Change:
+    async def create(
+        self, debate: Debate, change: Callable[[Debate], Change], once: Once | None = None
+    ) -> Change:
         def work(conn: Connection) -> Change:
+            if once and (known := keys.made_by(conn, once)):
+                return Change(runs.load(conn, known))
             runs.create(conn, debate)
+            if once:
+                keys.keep(conn, once, debate.id, debate.created_at)
             made = change(debate)
             apply(conn, debate, made)
             return made
 
-        return await self._db.write(work)
+        try:
+            return await self._db.write(work)
+        except DuplicateError:
+            if once is None:
+                raise
+        return await self._db.write(work)  # perhaps the same request came at the same moment
 
     async def claim(
         self, debate_id: str, move: Callable[[Debate], Change]
@@ -48,8 +60,8 @@ class SqlStore:
     async def load(self, debate_id: str) -> Debate:
         return await self._db.read(lambda conn: runs.load(conn, debate_id))
 
-    async def newest(self, limit: int) -> list[Debate]:
-        return await self._db.read(lambda conn: runs.newest(conn, limit))
+    async def find(self, search: Search) -> Found:
+        return await self._db.read(lambda conn: lists.find(conn, search))
 
     async def turns(self, debate_id: str, after: int = 0) -> list[Turn]:
         return await self._db.read(lambda conn: log.turns_after(conn, debate_id, after))
@@ -59,6 +71,15 @@ class SqlStore:
 
     async def last_seq(self, debate_id: str) -> int:
         return await self._db.read(lambda conn: log.last_seq(conn, debate_id))
+
+    async def logged(self, after: int) -> list[Logged]:
+        return await self._db.read(lambda conn: log.logged(conn, after))
+
+    async def last_logged(self) -> int:
+        return await self._db.read(log.last_logged)
+
+    async def counts(self) -> dict[str, int]:
+        return await self._db.read(runs.counts)
 
     async def attempts(self, debate_id: str) -> list[dict[str, Any]]:
         return await self._db.read(lambda conn: attempts.of_debate(conn, debate_id))

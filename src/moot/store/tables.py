@@ -1,6 +1,18 @@
 """The tables, all named debate_…, whatever else the file holds. Changed only by a migration."""
 
-from sqlalchemy import BigInteger, Column, Float, Index, Integer, MetaData, Table, Text, text
+from sqlalchemy import (
+    DDL,
+    BigInteger,
+    Column,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    event,
+    text,
+)
 
 metadata = MetaData()
 Key = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers INTEGER keys by itself
@@ -26,6 +38,7 @@ runs = Table(
     Column("limits", Text, nullable=False),
     Column("on_failure", Text, nullable=False),
     Column("created_at", Text, nullable=False),
+    Column("number", BigInteger, nullable=False, server_default="0"),  # its place in lists
     Column("artifact_root", Text, nullable=False),  # below the home
     Column("brief", Text, nullable=False, server_default="{}"),  # JSON: what a council is asked for
     # all that changes as the debate goes on
@@ -64,7 +77,11 @@ runs = Table(
     Column("confidence_score", Float),
     Column("selected_option", Text),
 )
-Index("debate_runs_newest", runs.c.created_at, runs.c.id)
+# Every list is a range of one of these, or a merge of several. None holds what a turn changes.
+Index("debate_runs_number", runs.c.number, unique=True)
+Index("debate_runs_status", runs.c.status, runs.c.number)
+Index("debate_runs_format", runs.c.format, runs.c.number)
+Index("debate_runs_format_status", runs.c.format, runs.c.status, runs.c.number)
 Index(
     "debate_runs_unfinished",
     runs.c.id,
@@ -78,6 +95,31 @@ Index(
     postgresql_where=text("ended_at IS NOT NULL AND files_seq < last_seq"),
 )
 Index("debate_runs_leased", runs.c.lease_owner)
+
+keys = Table(
+    "debate_keys",  # requests that may come twice, and the debate that each of them made
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("digest", Text, nullable=False),  # of all that was asked for
+    Column("debate_id", Text, nullable=False),
+    Column("created_at", Text, nullable=False),
+)
+
+# The words of every debate, by its number. What a word is, search.py says, so that it is the same
+# on every database: here they are kept as they come. A list of debates per beginning of a word,
+# up to ten letters, is what lets a search for a common word begin with the newest.
+SEARCH = {
+    "sqlite": """
+        CREATE VIRTUAL TABLE debate_search USING fts5(
+            words, content='', columnsize=0, detail=none, tokenize='ascii',
+            prefix='1 2 3 4 5 6 7 8 9 10'
+        )""",
+    "postgresql": """
+        CREATE TABLE debate_search (number BIGINT PRIMARY KEY, words TSVECTOR NOT NULL);
+        CREATE INDEX debate_search_words ON debate_search USING gin (words)""",
+}
+for _dialect, _sql in SEARCH.items():
+    event.listen(metadata, "after_create", DDL(_sql).execute_if(dialect=_dialect))
 
 turns = Table(
     "debate_turns",

@@ -4,18 +4,25 @@ A subclass in a test file gives the `conn` fixture: a connection with this versi
 nothing in it, inside a transaction.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
+from sqlalchemy import delete
 
 from moot.core import moves, verbs
 from moot.core.change import Attempt, Ended
 from moot.core.debate import Cursor, Debate, Decision, Failure, Phase, Turn, Usage
 from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.format import Format
+from moot.core.ids import ALPHABET
 from moot.core.request import build
 from moot.core.schedule import Step
-from moot.errors import NotFoundError
-from moot.store import attempts, log, runs
-from moot.store.query import Connection
+from moot.core.status import STATUSES, Status
+from moot.errors import ConflictError, NotFoundError
+from moot.ports import Found, Once, Search
+from moot.store import attempts, keys, lists, log, runs, tables
+from moot.store.query import Connection, Query
 from moot.store.store import apply
 
 AT = "2026-11-15T12:00:00.000Z"
@@ -49,6 +56,79 @@ def a_turn(seq: int, **changes: object) -> Turn:
         "usage": Usage(1, 2, 0.5, 3, True), "started_at": AT, "committed_at": AT,
     }  # fmt: skip
     return Turn(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+WALK = RULES.model_copy(update={"name": "walk"})
+SEARCHES = [
+    Search(),
+    Search(statuses=("completed",)),
+    Search(statuses=("failed",)),
+    Search(statuses=("failed", "running", "failed")),
+    Search(statuses=STATUSES),
+    Search(format="walk"),
+    Search(format="talk", statuses=("completed",)),
+    Search(format="walk", statuses=("completed", "running", "paused")),
+    Search(format="march"),
+    Search(hidden=("walk", "march")),
+    Search(hidden=("walk", "talk")),
+    Search(format="walk", hidden=("walk",)),
+    Search(statuses=("completed", "running"), hidden=("walk",)),
+    Search(words="motion"),
+    Search(words="MOT number1"),
+    Search(words="number13"),
+    Search(words="incomparably"),
+    Search(words="incomparable motion"),
+    Search(words="nowhere"),
+    Search(words="number1", statuses=("completed", "failed"), hidden=("walk",)),
+    Search(words="number", format="walk"),
+]
+HOSTILE = [
+    '"', "'", '"""', "\\", "*", "^", "-", "+", "(", ")", ":", "{}", "…", "?!", "\0", "\ud800",
+    "🎭", "\u0301", "_", "%", "🎭" * 2000, '"' * 4000,
+    "NOT", "test AND nothing", "test OR nothing", "NEAR(test this, 5) x", "test NOT this",
+    "words:test", "rowid:1", '"test" * ^nothing', "nothing*", 'unbalanced "test',
+    "test) OR (1", "'; DROP TABLE debate_runs; --", "'test':*A | 'x'", "test & !this <-> x",
+    "x " * 2000, "test\0nothing", "xy" * 2000,
+]  # fmt: skip
+
+
+def one_of_many(number: int) -> Debate:
+    """Two of them are made in each millisecond; a tenth failed, every third walks."""
+    letters = "".join(ALPHABET[number // 32**place % 32] for place in (5, 4, 3, 2, 1, 0))
+    rare: dict[int, Status] = {0: "failed", 7: "running", 8: "paused", 9: "stopped"}
+    kind = "incomparably" if number % 20 == 4 else "incomparable"
+    return build(
+        debate_id=f"debate_20261115_120000_{letters}",
+        at=f"2026-11-15T12:00:00.{number // 2:03d}Z",
+        motion=f"An {kind} motion, number{number}",
+        rules=RULES if number % 3 else WALK,
+        default_model="local",
+        normalize=lambda model: (model, None),
+    ).but(status=rare.get(number % 10, "completed"))
+
+
+def fits(search: Search, debate: Debate) -> bool:
+    """The same question, answered the slow way."""
+    held = debate.motion.lower().replace(",", "").split()
+    return (
+        (not search.statuses or debate.status in search.statuses)
+        and (search.format is None or debate.format == search.format)
+        and debate.format not in search.hidden
+        and all(any(w.startswith(a) for w in held) for a in search.words.lower().split())
+    )
+
+
+def pages(
+    conn: Connection, search: Search, between: Callable[[], None] = lambda: None
+) -> list[list[Debate]]:
+    """All pages, one after another."""
+    found = lists.find(conn, search)
+    all_ = [found.debates]
+    while found.next is not None:
+        between()
+        found = lists.find(conn, replace(search, before=found.next))
+        all_.append(found.debates)
+    return all_
 
 
 class StoreContract:
@@ -193,5 +273,146 @@ class StoreContract:
         debates = [a_debate(number) for number in (2, 1, 3)]
         for debate in debates:
             runs.create(conn, debate)
-        newest = runs.newest(conn, 2)
-        assert [debate.id for debate in newest] == [debates[2].id, debates[0].id]
+        newest = lists.find(conn, Search(limit=2))
+        assert [debate.id for debate in newest.debates] == [debates[2].id, debates[0].id]
+        assert lists.find(conn, Search(before=newest.next)).debates == [debates[1]]
+
+    @pytest.mark.parametrize("search", SEARCHES, ids=str)
+    @pytest.mark.parametrize("limit", [1, 7, 100])
+    def test_pages_give_each_debate_once(
+        self, conn: Connection, search: Search, limit: int
+    ) -> None:
+        debates = [one_of_many(number) for number in range(60)]
+        for debate in debates[::2] + debates[1::2]:
+            runs.create(conn, debate)
+        expected = [debate for debate in reversed(debates) if fits(search, debate)]
+        found = pages(conn, replace(search, limit=limit))
+        assert [debate for page in found for debate in page] == expected
+        assert all(len(page) <= limit for page in found)
+        assert [] not in found[:-1], "far from too many to look at"
+
+    def test_what_is_added_between_pages_moves_nothing(self, conn: Connection) -> None:
+        for search in SEARCHES[:8]:
+            kept = [one_of_many(number) for number in range(40)]
+            conn.driver.execute("SAVEPOINT here")
+            for debate in kept:
+                runs.create(conn, debate)
+            later = iter(range(40, 80))
+            found = pages(
+                conn,
+                replace(search, limit=4),
+                lambda later=later: runs.create(conn, one_of_many(next(later))),
+            )
+            expected = [debate for debate in reversed(kept) if fits(search, debate)]
+            assert [debate for page in found for debate in page] == expected
+            conn.driver.execute("ROLLBACK TO SAVEPOINT here")
+
+    def test_no_page_looks_at_more_than_its_share(
+        self, conn: Connection, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(lists, "LOOKED_AT", 6)
+        debates = [one_of_many(number) for number in range(60)]
+        for debate in debates:
+            runs.create(conn, debate)
+        for search in (
+            Search(words="motion", statuses=("failed",), limit=5),
+            Search(words="mot", format="walk", limit=5),
+            Search(hidden=("talk",), limit=5),
+            Search(words="incomparably", limit=5),  # told from another by its last letters
+        ):
+            found = pages(conn, search)
+            expected = [debate for debate in reversed(debates) if fits(search, debate)]
+            assert [debate for page in found for debate in page] == expected
+            assert len(found) >= 60 // 6
+            assert [] in found or search.hidden or search.format, "some pages are short"
+        assert lists.find(conn, Search(words="nowhere", statuses=("failed",))).next is None
+
+    @pytest.mark.parametrize("words", HOSTILE, ids=lambda words: ascii(words[:20]))
+    def test_no_text_is_read_as_a_query(self, conn: Connection, words: str) -> None:
+        runs.create(conn, a_debate())
+        found = lists.find(conn, Search(words=words))
+        assert found == Found([], None)
+        found = lists.find(conn, Search(words='test" -this) ^* "is:'))
+        assert len(found.debates) == 1, "it has all of these words"
+
+    def test_every_word_begins_a_word(self, conn: Connection) -> None:
+        debate = a_debate().but(motion="Is CAFÉ-crème, Straße or don't_stop “naïve”? 東京 ﬁne")
+        runs.create(conn, debate)
+        for words in (
+            "cafe", "CAFÉ", "cafe\u0301", "creme caf", "STRASSE", "str", "don't", "stop t don",
+            "naive", "東", "東京", "fine", "is is is", "  crème  ", debate.motion, "\0cafe\0",
+        ):  # fmt: skip
+            assert lists.find(conn, Search(words=words)).debates == [debate], words
+        for words in ("afe", "cafes", "cafe tea", "京", "strassen", "don'ts"):
+            assert lists.find(conn, Search(words=words)).debates == [], words
+        seats = [seat.name for seat in debate.participants]
+        assert lists.find(conn, Search(words=" ".join(seats))).debates == [debate]
+        assert lists.find(conn, Search(words=" \t\n")).debates == [debate], "blank: no filter"
+
+    def test_long_texts_are_searched_whole(self, conn: Connection) -> None:
+        motion = " ".join(f"w{number}" for number in range(800))[:4000]
+        debate = a_debate().but(motion=motion)
+        endless = a_debate(2).but(motion="endless" * 500)
+        for one in (debate, endless):
+            runs.create(conn, one)
+        assert lists.find(conn, Search(words=motion)).debates == [debate]
+        assert lists.find(conn, Search(words=f"{motion} x")).debates == []
+        assert lists.find(conn, Search(words=endless.motion)).debates == [endless]
+
+    def test_a_number_is_given_once(self, conn: Connection) -> None:
+        runs.create(conn, one_of_many(1))
+        same = one_of_many(1)
+        with pytest.raises(Exception, match=r"(?i)unique"):
+            runs.create(conn, same.but(id=same.id[:-6] + "z" + same.id[-5:]))
+
+    def test_a_debate_that_was_lost_can_be_put_back(self, conn: Connection) -> None:
+        debate, other = one_of_many(1), one_of_many(2)
+        for one in (debate, other):
+            runs.create(conn, one)
+        Query(delete(tables.runs).where(tables.runs.c.id == debate.id)).run(conn)
+        assert lists.find(conn, Search(words="motion")).debates == [other]
+        runs.create(conn, debate)
+        assert lists.find(conn, Search(words="motion")).debates == [other, debate]
+
+    def test_a_list_shows_debates_as_they_are_now(self, conn: Connection) -> None:
+        debate = a_debate().but(status="queued")
+        runs.create(conn, debate)
+        changed = debate.but(status="running", lease_owner="me", turns=3)
+        runs.change(conn, debate, changed)
+        assert lists.find(conn, Search(statuses=("queued",))).debates == []
+        assert lists.find(conn, Search(statuses=("running",))).debates == [changed]
+        assert runs.counts(conn) == {"running": 1}
+
+    def test_debates_are_counted_by_status(self, conn: Connection) -> None:
+        assert runs.counts(conn) == {}
+        for number in range(10):
+            runs.create(conn, one_of_many(number))
+        assert sum(runs.counts(conn).values()) == 10
+        assert runs.counts(conn)["failed"] == 1
+
+    def test_a_key_stands_for_one_request(self, conn: Connection) -> None:
+        once = Once("a key", "digest")
+        assert keys.made_by(conn, once) is None
+        keys.keep(conn, once, "debate_x", AT)
+        assert keys.made_by(conn, once) == "debate_x"
+        assert keys.made_by(conn, Once("another", "digest")) is None
+        with pytest.raises(ConflictError, match="another Idempotency-Key"):
+            keys.made_by(conn, Once("a key", "other digest"))
+
+    def test_no_key_twice(self, conn: Connection) -> None:
+        keys.keep(conn, Once("a key", "one"), "debate_x", AT)
+        with pytest.raises(Exception, match=r"(?i)unique"):
+            keys.keep(conn, Once("a key", "two"), "debate_y", AT)
+
+    def test_the_log_of_all_debates(self, conn: Connection) -> None:
+        assert log.last_logged(conn) == 0
+        added = [("d", 1), ("e", 1), ("d", 2), ("f", 1)]
+        for debate_id, seq in added:
+            log.add(conn, debate_id, TurnCommitted(debate_id, a_turn(seq, round=seq)))
+        logged = log.logged(conn, 0)
+        assert [(entry.debate_id, entry.seq) for entry in logged] == added
+        positions = [entry.position for entry in logged]
+        assert positions == sorted(set(positions))
+        assert log.last_logged(conn) == positions[-1]
+        assert log.logged(conn, positions[1]) == logged[2:]
+        assert log.logged(conn, positions[-1]) == []

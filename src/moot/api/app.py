@@ -1,0 +1,152 @@
+"""The HTTP service: routes, gate and streams around one Service."""
+
+import socket
+from collections.abc import Callable
+from importlib import resources
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from fastapi.staticfiles import StaticFiles
+from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp
+
+from moot.api import debates, events, health, library, openapi, problems
+from moot.api.common import Context, Figures
+from moot.api.debates import listed
+from moot.api.hub import Shown
+from moot.api.page import add_page
+from moot.api.security import Gate
+from moot.api.server import Server, config, more_files
+from moot.api.stream import Streams
+from moot.bootstrap import open_service
+from moot.core import codec
+from moot.engine.service import Service
+from moot.errors import MootError
+from moot.metrics import Metrics
+from moot.ports import Speaker
+from moot.settings import Settings, secret
+
+ABOUT = """\
+Debates between language models, carried to their end. Begin one with `POST /debates`, follow it
+with `GET /debates/{debate_id}/events`.
+
+Errors are problem documents (RFC 9457) with a stable `code`. Every POST is JSON, also one without a
+body: `Content-Type: application/json`. Where a token is set, every call brings it:
+`Authorization: Bearer …`.
+"""
+DOCS = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>moot: HTTP</title>
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+<link rel="icon" href="data:,">
+<div id="swagger-ui"></div>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script src="/docs/begin.js"></script>
+</html>
+"""
+BEGIN = 'SwaggerUIBundle({url: "/openapi.json", dom_id: "#swagger-ui", deepLinking: true})\n'
+DOCS_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+
+
+def make_app(context: Context) -> FastAPI:
+    """The routes, without the gate before them."""
+    app = FastAPI(
+        title="moot",
+        version=_version(),
+        description=ABOUT,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=_operation_id,
+        telemetry={"tracing": False, "metrics": False, "logs": False},
+    )
+    app.state.context = context
+    for routes in (debates, events, library, health):
+        app.include_router(routes.router)
+    _add_docs(app)
+    add_page(app)
+    openapi.install(app)
+    problems.install(app)
+    return app
+
+
+def gated(app: ASGIApp, settings: Settings, host: str, metrics: Metrics) -> Gate:
+    return Gate(
+        app,
+        host=host,
+        hosts=settings.hosts,
+        token=secret(settings.token),
+        rate=settings.rate_per_second,
+        note=metrics.request,
+    )
+
+
+async def serve(
+    settings: Settings,
+    sock: socket.socket,
+    *,
+    ready: Callable[[Server], None] = lambda _: None,
+    found: Callable[[str], None] = lambda _: None,
+    speaker: Speaker | None = None,
+) -> None:
+    """Serve until told to stop; then end the streams, and let the debates go to the next start."""
+    more_files()
+    host = sock.getsockname()[0]
+    metrics = Metrics()
+    async with open_service(
+        settings, live=True, meter=metrics, found=found, speaker=speaker
+    ) as service:
+        streams = Streams(service, _shown(service), settings.streams_per_client, metrics.dropped)
+        figures = Figures()
+        metrics.watch(
+            counts=lambda: figures.counts,
+            queue=figures.waiting,
+            in_hand=lambda: service.in_hand,
+            readers=lambda: streams.readers,
+        )
+        app = make_app(Context(service, settings, streams, metrics, figures))
+        whole = gated(app, settings, host, metrics)
+        server = Server(config(whole, settings.trusted_proxies), ready, streams.close)
+        await server.serve(sockets=[sock])
+
+
+def _shown(service: Service) -> Shown:
+    async def shown(debate_id: str) -> bytes | None:
+        try:
+            debate = await service.get(debate_id)
+        except MootError:  # switched off, or the database is busy: the list has it later
+            return None
+        return codec.dumps(listed(debate)).encode("utf-8", "replace")
+
+    return shown
+
+
+def _operation_id(route: APIRoute) -> str:
+    return route.operation_id or route.name
+
+
+def _add_docs(app: FastAPI) -> None:
+    """The OpenAPI document to look at, from files of our own: no other host is asked."""
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:  # pyright: ignore[reportUnusedFunction]  a route
+        return HTMLResponse(DOCS, headers={"Content-Security-Policy": DOCS_POLICY})
+
+    @app.get("/docs/begin.js", include_in_schema=False)
+    async def begin() -> Response:  # pyright: ignore[reportUnusedFunction]  a route
+        return Response(BEGIN, media_type="text/javascript")
+
+    static: Any = resources.files("fastapi_offline").joinpath("static")
+    app.mount("/docs", StaticFiles(directory=str(static)), name="docs")
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("moot")

@@ -1,0 +1,89 @@
+"""The page: built from web/ into static/, served whole, under a strict policy."""
+
+import gzip
+from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+from fastapi import FastAPI, Request
+from starlette.responses import HTMLResponse, Response
+
+from moot.api.problems import ProblemError
+
+ROUTES = ("/", "/new", "/d/{debate_id}", "/d/{debate_id}/outcome", "/d/{debate_id}/replay")
+"""What the page shows by itself; each is answered with the same document."""
+PUBLIC = ("/", "/new")
+PUBLIC_UNDER = ("/d/", "/assets/")
+"""Paths that hold no debate and need no token: a browser sends none when it opens a page."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
+    "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+TYPES = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+FOREVER = "public, max-age=31536000, immutable"
+NOT_BUILT = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>moot</title>
+<h1>moot is running</h1>
+<p>Its page is not built here: run <code>make web</code>, then start <code>moot serve</code> again.</p>
+<p>The HTTP service is there all the same: <a href="/docs">/docs</a>.</p>
+</html>
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A built file, as it is and packed. Its name holds a hash of what is in it."""
+
+    body: bytes
+    packed: bytes
+    media_type: str
+
+
+def is_public(path: str) -> bool:
+    """Whether a path may be read without a token."""
+    return path in PUBLIC or path.startswith(PUBLIC_UNDER)
+
+
+def add_page(app: FastAPI) -> None:
+    """Serve the page at / and at its own routes; where it is not built, say how to build it."""
+    static = resources.files("moot.api").joinpath("static")
+    assets = _assets(static.joinpath("assets"))
+    index = static.joinpath("index.html")
+    document = index.read_text("utf-8") if index.is_file() else NOT_BUILT
+    # A worker is under the policy of its own script, so the assets carry it too.
+    headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
+
+    async def page() -> Response:
+        return HTMLResponse(document, headers=headers)
+
+    async def asset(name: str, request: Request) -> Response:
+        found = assets.get(name)
+        if found is None:
+            raise ProblemError(404, "There is no such file; the page may be newer. Load it again.")
+        more = {**headers, "Cache-Control": FOREVER, "Vary": "Accept-Encoding"}
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            return Response(
+                found.packed, 200, {**more, "Content-Encoding": "gzip"}, found.media_type
+            )
+        return Response(found.body, 200, more, found.media_type)
+
+    for path in ROUTES:
+        app.add_api_route(path, page, include_in_schema=False)
+    app.add_api_route("/assets/{name}", asset, include_in_schema=False)
+
+
+def _assets(folder: Traversable) -> dict[str, Asset]:
+    """All of them, read once: a few hundred kilobytes."""
+    if not folder.is_dir():
+        return {}
+    return {file.name: _asset(file) for file in folder.iterdir() if file.is_file()}
+
+
+def _asset(file: Traversable) -> Asset:
+    body = file.read_bytes()
+    kind = TYPES.get(file.name.rpartition(".")[2], "application/octet-stream")
+    return Asset(body, gzip.compress(body, mtime=0), kind)

@@ -1,0 +1,176 @@
+"""What went wrong, as a problem document (RFC 9457): the one place where errors become statuses."""
+
+import logging
+from collections.abc import Iterable, Iterator
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
+
+from moot.core import codec
+from moot.errors import InputError, MootError, NotFoundError, StateError, StorageError
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+CODES = {
+    400: "HTTP_ERR_REQUEST",
+    401: "HTTP_ERR_TOKEN",
+    403: "HTTP_ERR_ORIGIN",
+    404: "HTTP_ERR_ROUTE",
+    405: "HTTP_ERR_METHOD",
+    408: "HTTP_ERR_SLOW",
+    413: "HTTP_ERR_SIZE",
+    415: "HTTP_ERR_TYPE",
+    421: "HTTP_ERR_HOST",
+    429: "HTTP_ERR_RATE",
+    431: "HTTP_ERR_SIZE",
+    500: "HTTP_ERR_INTERNAL",
+    503: "HTTP_ERR_BUSY",
+}
+"""Of what goes wrong before a debate is concerned; the rest have codes of their own."""
+
+
+class ProblemError(HTTPException):
+    """A request that is refused, with the status and the sentence to say so."""
+
+    def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(status, detail, headers)
+
+
+def document(status: int, detail: str, code: str | None = None, **more: Any) -> bytes:
+    code = code or CODES.get(status, "HTTP_ERR_REQUEST")
+    whole = {
+        "type": f"urn:moot:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        **more,
+    }
+    return codec.dumps(whole).encode("utf-8", "replace")
+
+
+def response(
+    status: int,
+    detail: str,
+    code: str | None = None,
+    headers: dict[str, str] | None = None,
+    **more: Any,
+) -> Response:
+    body = document(status, detail, code, **more)
+    return Response(body, status, headers, media_type=MEDIA_TYPE)
+
+
+def status_of(error: MootError) -> int:
+    if isinstance(error, NotFoundError):
+        return 404
+    if isinstance(error, InputError):
+        return 422
+    if isinstance(error, StateError):
+        return 409
+    return 503 if isinstance(error, StorageError) else 500
+
+
+def install(app: FastAPI) -> None:
+    """Let every error leave as a problem document."""
+    app.add_exception_handler(MootError, _moot)
+    app.add_exception_handler(ProblemError, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unforeseen)
+
+
+def _moot(_: Request, error: Exception) -> Response:
+    if not isinstance(error, MootError):
+        raise error
+    field = getattr(error, "field", None)
+    return response(
+        status_of(error), error.message, error.code, **({"field": field} if field else {})
+    )
+
+
+def _refused(_: Request, error: Exception) -> Response:
+    if not isinstance(error, ProblemError):
+        raise error
+    return refusal(error)
+
+
+def refusal(error: ProblemError) -> Response:
+    headers = dict(error.headers) if error.headers else None
+    return response(error.status_code, error.detail, headers=headers)
+
+
+def _invalid(_: Request, error: Exception) -> Response:
+    """Input that does not have the shape that the document describes."""
+    if not isinstance(error, RequestValidationError):
+        raise error
+    problems = [
+        {"field": _field(problem["loc"]), "message": str(problem["msg"])}
+        for problem in error.errors()
+    ]
+    first = error.errors()[0]
+    if first["loc"][0] == "path":
+        given = str(first.get("input", ""))[:60]
+        sentence = f"There is no debate {given!a}. GET /debates shows what there is."
+        return response(404, sentence, InputError.code, field="id")
+    if first["type"] == "json_invalid":
+        sentence = f"The body is not valid JSON: {first.get('ctx', {}).get('error', '')}."
+        return response(422, sentence, InputError.code, field="body", errors=problems)
+    where = problems[0]["field"]
+    sentence = f"{where}: {problems[0]['message']}."
+    return response(422, sentence, InputError.code, field=where, errors=problems)
+
+
+def _field(place: tuple[Any, ...]) -> str:
+    """`participants[0].name`, as people write it."""
+    name = ""
+    for part in place[1:] if place[0] in ("body", "query", "header") else place:
+        if isinstance(part, int):
+            name += f"[{part}]"
+        else:
+            name += f".{part}" if name else str(part)
+    return name or str(place[0])
+
+
+def _http(request: Request, error: Exception) -> Response:
+    """What the framework refuses: an unknown route, a method that a route does not have."""
+    if not isinstance(error, HTTPException):
+        raise error
+    details = {
+        404: "There is nothing here. GET /docs shows what there is.",
+        405: f"{request.method} is not possible here; the header Allow says what is.",
+    }
+    detail = details.get(error.status_code, str(error.detail))
+    headers = dict(error.headers) if error.headers else {}
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_methods(request))
+    return response(error.status_code, detail, headers=headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """What can be done at that address, by whichever of its routes."""
+    found: set[str] = set()
+    for route in _flat(request.app.routes):
+        if route.matches(request.scope)[0] != Match.NONE:
+            found |= set(getattr(route, "methods", None) or ())
+    return sorted(found) or ["GET", "HEAD"]  # a mounted folder of files says no methods
+
+
+def _flat(routes: Iterable[BaseRoute]) -> Iterator[BaseRoute]:
+    """The routes themselves: FastAPI keeps each router that was included as one."""
+    for route in routes:
+        inner = getattr(route, "original_router", None)
+        if inner is None:
+            yield route
+        else:
+            yield from _flat(inner.routes)
+
+
+def _unforeseen(_: Request, error: Exception) -> Response:
+    log.error("a request failed: %s", type(error).__name__, exc_info=error)
+    return response(500, "Something went wrong here, and was logged. Nothing was lost.")

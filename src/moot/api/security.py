@@ -1,0 +1,236 @@
+"""The gate that every request goes through: who may ask, how often, how much, and in which words.
+
+Plain ASGI, so that a stream behind it costs no more than a stream.
+"""
+
+import asyncio
+import hmac
+import ipaddress
+import logging
+import re
+import socket
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from moot.api import problems
+from moot.api.page import is_public
+from moot.api.problems import ProblemError
+
+log = logging.getLogger("moot.http")
+
+MAX_BODY = 256 * 1024
+BODY_SECONDS = 20.0
+BURST = 5
+"""How many seconds' worth of requests a client may make at once."""
+MAX_CLIENTS = 10_000
+LOCAL = ("localhost", "127.0.0.1", "::1")
+HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+]
+POLICY = (
+    b"content-security-policy",
+    b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+)
+
+Note = Callable[[str, str, int, float], None]
+"""Takes a request's route, method, status and seconds."""
+
+
+class Gate:
+    """Refuses what is foreign, too much or unsigned; the rest passes with safe headers."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        host: str,
+        hosts: Iterable[str] = (),
+        token: str | None = None,
+        rate: float = 0.0,
+        note: Note | None = None,
+    ) -> None:
+        self._app = app
+        self._loopback = is_loopback(host)
+        self._hosts = {name.lower() for name in (*hosts, host, *LOCAL)}
+        if not self._loopback:
+            self._hosts.add(socket.gethostname().lower())
+        self._token = token
+        self._rates = Rates(rate)
+        self._note = note
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        passage = Passage(scope, send)
+        try:
+            self._check(scope)
+            await self._app(scope, Body(scope, receive), passage.send)
+        except ProblemError as refused:
+            await problems.refusal(refused)(scope, receive, passage.send)
+        finally:
+            self._tell(scope, passage)
+
+    def _check(self, scope: Scope) -> None:
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        if sum(name == b"host" for name, _ in scope["headers"]) != 1:
+            raise ProblemError(400, "A request has one Host header.")
+        host = headers[b"host"].decode("latin-1")
+        self._check_host(host)
+        origins = [value for name, value in scope["headers"] if name == b"origin"]
+        self._check_origins(host, [origin.decode("latin-1") for origin in origins])
+        if not (scope["method"] in ("GET", "HEAD") and is_public(scope["path"])):
+            self._check_token(headers.get(b"authorization", b"").decode("latin-1"))
+        self._rates.check(client_of(scope))
+
+    def _check_host(self, host: str) -> None:
+        """Against DNS rebinding: a page of evil.example that resolves to us still says its name."""
+        name = host_name(host)
+        if name in self._hosts or (not self._loopback and _is_address(name)):
+            return
+        raise ProblemError(
+            421, f"This service is not called {host[:100]!a}. If it should be, set MOOT_HOSTS."
+        )
+
+    def _check_origins(self, host: str, origins: list[str]) -> None:
+        """Against calls from other sites' pages: what has an Origin must be of this one."""
+        own = (f"http://{host}".lower(), f"https://{host}".lower())
+        if not all(origin.lower() in own for origin in origins):
+            raise ProblemError(403, "Pages of another site may not call this service.")
+
+    def _check_token(self, given: str) -> None:
+        if self._token is None:
+            return
+        scheme, _, token = given.partition(" ")
+        right = hmac.compare_digest(token.strip().encode(), self._token.encode())
+        if scheme.lower() != "bearer" or not right:
+            raise ProblemError(
+                401,
+                "A token is needed: Authorization: Bearer …, as MOOT_TOKEN says.",
+                {"WWW-Authenticate": 'Bearer realm="moot"'},
+            )
+
+    def _tell(self, scope: Scope, passage: "Passage") -> None:
+        route = getattr(scope.get("route"), "path", "(none)")
+        seconds = time.monotonic() - passage.began
+        if self._note:
+            self._note(route, scope["method"], passage.status, seconds)
+        log.info(
+            "%s %s %s",
+            scope["method"],
+            scope["path"],
+            passage.status,
+            extra={"client": client_of(scope), "seconds": round(seconds, 4)},
+        )
+
+
+class Passage:
+    """What goes out, with the headers that every answer has."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self.began = time.monotonic()
+        self.status = 0
+        self._send = send
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = [*message.get("headers", []), *HEADERS]
+            if not any(name == POLICY[0] for name, _ in headers):
+                headers.append(POLICY)
+            if self.status in (408, 413):  # what is left of the body is not waited for
+                headers.append((b"connection", b"close"))
+            message = {**message, "headers": headers}
+        await self._send(message)
+
+
+class Body:
+    """What comes in: no more than a body may hold, and in good time."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self._receive = receive
+        self._size = 0
+        self._whole = False
+        self._until = asyncio.get_running_loop().time() + BODY_SECONDS
+        length = dict(scope["headers"]).get(b"content-length", b"0")
+        if length.isdigit() and int(length) > MAX_BODY:
+            raise _too_large()
+
+    async def __call__(self) -> Message:
+        if self._whole:
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._until):  # all of it, however it trickles in
+                message = await self._receive()
+        except TimeoutError:
+            raise ProblemError(408, f"The body did not come within {BODY_SECONDS:g} s.") from None
+        self._whole = not message.get("more_body", False)
+        self._size += len(message.get("body", b""))
+        if self._size > MAX_BODY:
+            raise _too_large()
+        return message
+
+
+class Rates:
+    """So many requests a second for each client, with some at once."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def check(self, client: str) -> None:
+        if not self._rate:
+            return
+        now = time.monotonic()
+        most = self._rate * BURST
+        left, since = self._left.pop(client, (most, now))
+        left = min(most, left + (now - since) * self._rate)
+        self._left[client] = (max(0.0, left - 1), now)
+        if len(self._left) > MAX_CLIENTS:
+            self._left.popitem(last=False)
+        if left < 1:
+            wait = max(1, round((1 - left) / self._rate))
+            raise ProblemError(
+                429,
+                f"More than {self._rate:g} requests a second came from this address.",
+                {"Retry-After": str(wait)},
+            )
+
+
+def _too_large() -> ProblemError:
+    return ProblemError(413, f"The body is too large; {MAX_BODY // 1024} KiB is the most.")
+
+
+def client_of(scope: Scope) -> str:
+    client = scope.get("client")
+    return str(client[0]) if client else "-"
+
+
+def host_name(host: str) -> str:
+    """The name of a Host header, without its port; nothing where it is not one."""
+    match = re.fullmatch(r"(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{1,5})?", host)
+    return (match[1] or match[2]).lower() if match else ""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

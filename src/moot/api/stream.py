@@ -1,0 +1,266 @@
+"""The stream (§8): everything durable in order and once, then live, as server-sent events."""
+
+import asyncio
+import logging
+import math
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from moot.api.hub import Channel, Feed, Frame, Ring, Shown
+from moot.api.problems import ProblemError
+from moot.api.server import TRANSPORT
+from moot.engine.service import Service
+
+log = logging.getLogger(__name__)
+
+STALL_SECONDS = 5.0
+"""A reader whose connection takes nothing for that long is dropped: it can come back."""
+TICK_SECONDS = 1.0
+SEND_BYTES = 64 * 1024
+HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+]
+HELLO = b"retry: 2000\n\n"
+END = b"event: end\ndata: {}\n\n"
+RESET = b"event: reset\ndata: {}\n\n"
+
+
+class Reader:
+    """One client of a stream, while it is connected."""
+
+    def __init__(self, send: Send, transport: asyncio.Transport | None, client: str) -> None:
+        self.client = client
+        self.gone = False
+        self._send = send
+        self._transport = transport
+        self._since = 0.0  # when the bytes were handed over that are still not taken; 0: none are
+        self._task: asyncio.Task[Any] | None = asyncio.current_task()
+
+    async def start(self) -> None:
+        await self._send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+
+    async def give(self, data: bytes) -> None:
+        """Send, in portions: whoever is slow is waited for with little in memory."""
+        for at in range(0, len(data), SEND_BYTES):
+            part = data if len(data) <= SEND_BYTES else data[at : at + SEND_BYTES]
+            self._since = time.monotonic()
+            await self._send({"type": "http.response.body", "body": part, "more_body": True})
+            self._since = 0.0
+
+    async def finish(self, data: bytes = b"") -> None:
+        await self._send({"type": "http.response.body", "body": data, "more_body": False})
+
+    def check(self, now: float) -> bool:
+        """Let go of a client that has gone, or does not read; says whether it had to be dropped."""
+        if self.gone:
+            return False
+        stalled = bool(self._since) and now - self._since > STALL_SECONDS
+        if stalled and self._transport:
+            self._transport.abort()
+        if stalled or (self._transport and self._transport.is_closing()):
+            self.hang_up()
+        return stalled
+
+    def hang_up(self) -> None:
+        """Wake the task that carries it: there is nobody to send to."""
+        self.gone = True
+        if self._task:
+            self._task.cancel()
+
+    async def leave(self) -> None:
+        """The task was cancelled to wake it: its end is an ordinary one."""
+        if self._task:
+            self._task.uncancel()
+        await asyncio.sleep(0)  # let the server hear of it first
+
+
+class Streams:
+    """All streams of this process."""
+
+    def __init__(
+        self, service: Service, shown: Shown, per_client: int, dropped: Callable[[], None]
+    ) -> None:
+        self._service = service
+        self._per_client = per_client
+        self._dropped = dropped
+        self._channels: dict[str, Channel] = {}
+        self._readers: set[Reader] = set()
+        self._clients: Counter[str] = Counter()
+        self._feed = Feed(service, shown)
+        self._closed = False
+        self._task = asyncio.create_task(self._tick(), name="moot-streams")
+
+    @property
+    def readers(self) -> int:
+        return len(self._readers)
+
+    def close(self) -> None:
+        """End every stream in good order; the clients come back to whoever serves next."""
+        self._closed = True
+        self._task.cancel()
+        self._feed.close()
+        for reader in list(self._readers):
+            reader.check(math.inf)  # those who do not read are not waited for
+        for ring in [self._feed, *self._channels.values()]:
+            ring.wake()
+
+    def admit(self, client: str) -> None:
+        """Refuse a stream before it begins: after its first byte it is too late to say why."""
+        if self._closed:
+            raise ProblemError(503, "The service is going down.", {"Retry-After": "2"})
+        if self._clients[client] >= self._per_client:
+            raise ProblemError(
+                429,
+                f"{self._per_client} streams are open from this address already. Close some, "
+                "or raise MOOT_STREAMS_PER_CLIENT.",
+                {"Retry-After": "10"},
+            )
+
+    async def debate(self, reader: Reader, debate_id: str, after: int, *, reset: bool) -> None:
+        """Carry one reader through a debate, from what it has heard to the end."""
+        channel = self._channels.get(debate_id)
+        if channel is None:
+            channel = self._channels[debate_id] = Channel(self._service, debate_id)
+        try:
+            await self._run(reader, channel, _follow(self, reader, channel, after, reset=reset))
+        finally:
+            if not channel.readers:
+                channel.close()
+                del self._channels[debate_id]
+
+    async def all(self, reader: Reader) -> None:
+        await self._run(reader, self._feed, _listen(self, reader, self._feed))
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    async def _run(self, reader: Reader, ring: Ring, reading: Awaitable[None]) -> None:
+        self._readers.add(reader)
+        ring.readers += 1
+        self._clients[reader.client] += 1
+        try:
+            await reading
+        except asyncio.CancelledError:
+            if not reader.gone:
+                raise
+            await reader.leave()
+        finally:
+            self._readers.discard(reader)
+            ring.readers -= 1
+            self._clients[reader.client] -= 1
+            if not self._clients[reader.client]:
+                del self._clients[reader.client]
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            now = time.monotonic()
+            for reader in list(self._readers):
+                if reader.check(now):
+                    log.info("a reader that did not read was dropped", extra={"to": reader.client})
+                    self._dropped()
+            for ring in [self._feed, *self._channels.values()]:
+                ring.beat(now)
+
+
+async def _follow(
+    streams: Streams, reader: Reader, channel: Channel, after: int, *, reset: bool
+) -> None:
+    """The log first, then live. The channel listened before the log is read, so nothing falls
+    between the two; and no seq is sent but the one that comes next."""
+    await reader.start()
+    await reader.give(HELLO + RESET if reset else HELLO)
+    place = -1  # not, or no longer, among what the channel keeps
+    while not streams.closed:
+        joins = place < channel.base
+        if joins:
+            place = channel.end
+            while frames := await channel.page(after):
+                await reader.give(_bytes(frames))
+                after = frames[-1].seq
+                if frames[-1].final:
+                    await reader.finish(END)
+                    return
+        after, frames, place = _live(channel, place, after)
+        if joins and place >= 0:  # what is being said, from its beginning; no piece of it twice
+            frames = [frame for frame in frames if frame.seq] + channel.speeches()
+            place = channel.end
+        if frames:
+            await reader.give(_bytes(frames))
+        if any(frame.final for frame in frames):
+            await reader.finish(END)
+            return
+        if place >= 0:
+            await channel.wait(place)
+    await reader.finish()
+
+
+def _live(channel: Channel, place: int, after: int) -> tuple[int, list[Frame], int]:
+    """The frames from that place on; -1 for the place where one is missing: the log has it."""
+    found: list[Frame] = []
+    for frame in channel.frames[place - channel.base :]:
+        if frame.seq > after + 1:
+            return after, found, -1
+        if frame.seq == 0:
+            found.append(frame)
+        elif frame.seq == after + 1:
+            found.append(frame)
+            after = frame.seq
+    return after, found, channel.end
+
+
+def _bytes(frames: list[Frame]) -> bytes:
+    return frames[0].data if len(frames) == 1 else b"".join(frame.data for frame in frames)
+
+
+async def _listen(streams: Streams, reader: Reader, feed: Feed) -> None:
+    """All that comes from now on; whoever falls behind is told to read the list again."""
+    place = feed.end
+    await reader.start()
+    await reader.give(HELLO)
+    while not streams.closed:
+        if place < feed.base:
+            place = feed.end
+            await reader.give(RESET)
+        if frames := feed.frames[place - feed.base :]:
+            place = feed.end
+            await reader.give(_bytes(frames))
+        await feed.wait(place)
+    await reader.finish()
+
+
+class EventStream(Response):
+    """A response that a reader is carried through by `pour`."""
+
+    def __init__(self, client: str, pour: Callable[[Reader], Awaitable[None]]) -> None:
+        super().__init__()
+        self._client = client
+        self._pour = pour
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        transport = scope.get("extensions", {}).get(TRANSPORT, {}).get("transport")
+        reader = Reader(send, transport, self._client)
+        watching = None if transport else asyncio.create_task(_until_gone(receive, reader))
+        try:
+            await self._pour(reader)
+        finally:
+            if watching:
+                watching.cancel()
+                with suppress(asyncio.CancelledError):
+                    await watching
+
+
+async def _until_gone(receive: Receive, reader: Reader) -> None:
+    """Under another server than our own: it says when the client leaves."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    reader.hang_up()

@@ -1,0 +1,114 @@
+"""Where a command goes: to the server that MOOT_URL names, or to the home. Decided here alone."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+import typer
+
+from moot.errors import InputError
+
+if TYPE_CHECKING:
+    from moot.core.debate import Debate, Turn
+    from moot.core.events import Delta, Event
+    from moot.ports import Found, Search
+    from moot.remote import Remote
+
+
+class Verbs(Protocol):
+    """What the commands ask for, and both can do."""
+
+    async def create(
+        self,
+        motion: str,
+        *,
+        format: str = "standard",  # noqa: A002  the word of the contract
+        participants: Sequence[Mapping[str, Any]] = (),
+        host: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
+        limits: Mapping[str, Any] | None = None,
+        on_failure: str | None = None,
+    ) -> "Debate": ...
+
+    async def council(self, asked: Mapping[str, Any]) -> "Debate": ...
+
+    async def stop(self, debate_id: str) -> "Debate": ...
+
+    async def pause(self, debate_id: str, *, at_once: bool = False) -> "Debate": ...
+
+    async def resume(self, debate_id: str) -> "Debate": ...
+
+    async def end(self, debate_id: str) -> "Debate": ...
+
+    async def retry(self, debate_id: str, model: str | None = None) -> "Debate": ...
+
+    async def skip(self, debate_id: str) -> "Debate": ...
+
+    async def get(self, debate_id: str) -> "Debate": ...
+
+    async def find(self, search: "Search | None" = None) -> "Found": ...
+
+    async def turns(self, debate_id: str, after: int = 0) -> "list[Turn]": ...
+
+    async def records(self, words: str = "", limit: int = 50) -> list[dict[str, Any]]: ...
+
+    async def wait(self, debate_id: str) -> "Debate": ...
+
+    async def close(self) -> None: ...
+
+    def follow(self, debate_id: str, after: int = 0) -> "AsyncIterator[Event | Delta]": ...
+
+    def folder(self, debate_id: str) -> str: ...
+
+    def left_behind(self, debate: "Debate") -> bool: ...
+
+
+def url() -> str | None:
+    from moot.bootstrap import load_settings
+
+    return load_settings().url
+
+
+def remote() -> "Remote":
+    """The server that MOOT_URL names."""
+    from moot.bootstrap import load_settings
+    from moot.remote import Remote
+    from moot.settings import secret
+
+    settings = load_settings()
+    if not settings.url:
+        raise InputError("MOOT_URL is not set.", "MOOT_URL")
+    return Remote(settings.url, secret(settings.token), tell=_tell)
+
+
+def _tell(said: str) -> None:
+    typer.echo(f"moot: {said}", err=True)
+
+
+@asynccontextmanager
+async def where(
+    *,
+    pace: float = 0.0,
+    recover: bool = False,
+    live: bool = False,
+    found: Callable[[str], None] = lambda _: None,
+) -> AsyncGenerator[Verbs]:
+    """The engine to ask. The options are the home's: a server goes by its own."""
+    if url():
+        async with remote() as elsewhere:
+            yield elsewhere
+        return
+    from moot.bootstrap import open_service
+
+    async with open_service(pace=pace, recover=recover, live=live, found=found) as service:
+        yield service
+
+
+def at_home(command: str) -> None:
+    """Refuse a command that needs the home itself."""
+    if address := url():
+        raise InputError(
+            f"`moot {command}` works on a home, and MOOT_URL points to {address}. "
+            "Unset it, or run this where that home is.",
+            "MOOT_URL",
+        )

@@ -1,0 +1,38 @@
+"""A debate as one document, for people and programs elsewhere."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+from moot.core import codec, council, packet, report, report_page, report_text, transcript
+from moot.core.debate import Debate, Turn
+
+Kind = Literal["md", "html", "json"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+MEDIA_TYPES: dict[Kind, str] = {
+    "md": "text/markdown; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "json": "application/json",
+}
+
+
+def export(kind: Kind, debate: Debate, turns: Sequence[Turn]) -> str:
+    """Markdown: the decision or the report, then all that was said. HTML: the report with its
+    plots. JSON: everything."""
+    if kind == "html":
+        return report_page.html(report.report(debate, turns))
+    if kind == "json":
+        return codec.dumps(whole(debate, turns))
+    said = transcript.markdown(debate, turns)
+    if not debate.outcome:
+        return f"{report_text.markdown(report.report(debate, turns))}\n{said}"
+    consensus, decided = council.decided(debate, turns)
+    return f"{packet.markdown(decided, consensus['missing'])}\n{said}"
+
+
+def whole(debate: Debate, turns: Sequence[Turn]) -> dict[str, Any]:
+    return {
+        "debate": codec.debate(debate),
+        "turns": [codec.turn(turn) for turn in turns],
+        "packet": council.decided(debate, turns)[1] if debate.outcome else None,
+        "report": report.report(debate, turns),
+    }

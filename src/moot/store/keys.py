@@ -1,0 +1,30 @@
+"""Requests that may come twice: each key, what came with it, and the debate that it made."""
+
+from sqlalchemy import bindparam, insert, select
+
+from moot.errors import ConflictError
+from moot.ports import Once
+from moot.store.query import Connection, Query
+from moot.store.tables import keys
+
+KNOWN = Query(select(keys.c.digest, keys.c.debate_id).where(keys.c.key == bindparam("key")))
+KEEP = Query(insert(keys))
+
+
+def made_by(conn: Connection, once: Once) -> str | None:
+    """The debate that this request made when it first came; None where it has not."""
+    rows = KNOWN.rows(conn, {"key": once.key})
+    if not rows:
+        return None
+    if rows[0]["digest"] != once.digest:
+        raise ConflictError(
+            "This Idempotency-Key came before, with another request. Send the same request again "
+            "to get its debate, or use another Idempotency-Key for a new one."
+        )
+    return rows[0]["debate_id"]
+
+
+def keep(conn: Connection, once: Once, debate_id: str, at: str) -> None:
+    KEEP.run(
+        conn, {"key": once.key, "digest": once.digest, "debate_id": debate_id, "created_at": at}
+    )

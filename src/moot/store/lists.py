@@ -1,0 +1,104 @@
+"""Lists of debates, newest first, a page at a time.
+
+A page is a range of one index, or several merged: it costs the same however many debates there
+are. What no index can tell is looked at debate by debate, and no more than `LOOKED_AT` of them.
+"""
+
+from collections.abc import Callable
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+from sqlalchemy import bindparam, select
+
+from moot.ports import Found, Search
+from moot.store import runs, search
+from moot.store.query import Connection, Query, planned_anew
+from moot.store.tables import runs as table
+
+LOOKED_AT = 2000
+TOP = 2**63 - 1
+
+Row = dict[str, Any]
+Look = Callable[[int, int], list[Row]]
+"""Gives candidates before a number, newest first, as many as are asked for."""
+
+
+_candidates = (
+    select(table.c.number, table.c.status, table.c.format)
+    .where(table.c.number < bindparam("before"))
+    .order_by(table.c.number.desc())
+    .limit(bindparam("limit"))
+)
+_of_format = _candidates.where(table.c.format == bindparam("format"))
+_in_status = table.c.status == bindparam("status")
+ALL = Query(_candidates)
+IN_STATUS = Query(_candidates.where(_in_status))
+OF_FORMAT = Query(_of_format)
+OF_FORMAT_IN_STATUS = Query(_of_format.where(_in_status))
+
+
+def find(conn: Connection, asked: Search) -> Found:
+    if asked.format is not None and asked.format in asked.hidden:
+        return Found([], None)
+    conn = planned_anew(conn)
+    if not asked.words.strip():
+        return _page(conn, asked, _by_index(conn, asked), lambda row: _shown(asked, row))
+    words = search.words(asked.words)
+    if not words:
+        return Found([], None)
+    long = [word for word in words if len(word) > search.INDEXED]
+
+    def look(before: int, limit: int) -> list[Row]:
+        return search.matching(conn, words, before, limit)
+
+    return _page(conn, asked, look, lambda row: _shown(asked, row) and _holds(row, long))
+
+
+def _by_index(conn: Connection, asked: Search) -> Look:
+    """One range for each status, or one for all of them, merged."""
+    if asked.format is None:
+        query = IN_STATUS if asked.statuses else ALL
+    else:
+        query = OF_FORMAT_IN_STATUS if asked.statuses else OF_FORMAT
+    wanted = dict.fromkeys(asked.statuses or (None,))
+
+    def look(before: int, limit: int) -> list[Row]:
+        params = {"format": asked.format, "before": before, "limit": limit}
+        found = [query.rows(conn, {**params, "status": status}) for status in wanted]
+        return sorted(chain(*found), key=itemgetter("number"), reverse=True)[:limit]
+
+    return look
+
+
+def _page(conn: Connection, asked: Search, look: Look, fits: Callable[[Row], bool]) -> Found:
+    """Look at more and more candidates, until the page is full or enough were looked at."""
+    before = TOP if asked.before is None else asked.before
+    numbers: list[int] = []
+    batch, left, more = asked.limit, LOOKED_AT, True
+    while more and len(numbers) < asked.limit and left > 0:
+        rows = look(before, batch + 1)  # one more than is looked at, to know whether there is one
+        more = len(rows) > batch
+        rows = rows[:batch]
+        numbers += [row["number"] for row in rows if fits(row)]
+        before = rows[-1]["number"] if rows else before
+        left -= batch
+        batch = min(4 * batch, left)
+    page = numbers[: asked.limit]
+    if len(numbers) > len(page):  # what was looked at after the page's last is for the next one
+        before, more = page[-1], True
+    return Found(runs.by_numbers(conn, page), before if more else None)
+
+
+def _shown(asked: Search, row: Row) -> bool:
+    return (
+        (not asked.statuses or row["status"] in asked.statuses)
+        and (asked.format is None or row["format"] == asked.format)
+        and row["format"] not in asked.hidden
+    )
+
+
+def _holds(row: Row, beginnings: list[str]) -> bool:
+    """Whether each of them begins a word of that debate."""
+    held = search.words_of(row) if beginnings else ()
+    return all(any(word.startswith(start) for word in held) for start in beginnings)
