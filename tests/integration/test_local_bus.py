@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from moot.bus import local
+from moot.bus import foreign, local
 from moot.bus.local import LocalBus
 from moot.core.debate import NO_USAGE, Turn
 from moot.core.events import Delta, Event, Speech, StatusChanged, TurnCommitted
@@ -600,8 +600,8 @@ def test_old_pieces_are_ignored_and_a_beginning_is_not(ground: Ground) -> None:
 
 
 def test_what_is_kept_of_others_is_bounded(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "MOST_SPEECHES", 3)
-    monkeypatch.setattr(local, "MOST_CHARACTERS", 10)
+    monkeypatch.setattr(foreign, "MOST_SPEECHES", 3)
+    monkeypatch.setattr(foreign, "MOST_CHARACTERS", 10)
 
     async def work() -> None:
         async with ground.bus() as bus:
