@@ -197,8 +197,8 @@ class Remote:
         event of a debate that is over or paused. If the log was replaced by a shorter one, it
         comes from the start.
         """
-        place, outage = Place(after), Outage(self._tell, self._first_wait)
-        known = await self.get(debate_id)  # whoever cannot be asked at all is no outage
+        place, outage = Place(after), self._outage()
+        known = await self._get_surely(debate_id, outage)
         while not place.is_end_of(known):
             try:
                 async with aclosing(self._connection(debate_id, place)) as events:
@@ -247,7 +247,7 @@ class Remote:
 
         If this is closed meanwhile, it comes back as it stood.
         """
-        known = await self.get(debate_id)
+        known = await self._get_surely(debate_id, self._outage())
         closed = asyncio.create_task(self._closed.wait())
         try:
             while not _at_rest(known) and not self._closed.is_set():
@@ -267,17 +267,21 @@ class Remote:
         async with aclosing(self.follow(known.id, known.last_seq)) as events:
             async for _ in events:
                 pass
-        outage = Outage(self._tell, self._first_wait, began=False)
-        return await self._get_surely(known.id, outage)
+        return await self._get_surely(known.id, self._outage())
 
     async def _get_surely(self, debate_id: str, outage: "Outage") -> Debate:
-        """The debate, however long the server is away."""
+        """The debate, however long the server is away; unless it was never there."""
         while True:
             await outage.rest()
             try:
                 return await self.get(debate_id)
             except (UnreachableError, StorageError) as error:
+                if not self._wire.answered:
+                    raise
                 outage.begins(error.message)
+
+    def _outage(self) -> "Outage":
+        return Outage(self._tell, self._first_wait)
 
     def _event(self, debate_id: str, message: sse.Message, seq: int) -> Event | None:
         if message.event not in ("turn", "status"):
@@ -326,23 +330,24 @@ class Place:
 class Outage:
     """The time without a server: told of once, waited out in growing steps."""
 
-    def __init__(self, tell: Tell, first_wait: float, *, began: bool = True) -> None:
+    def __init__(self, tell: Tell, first_wait: float) -> None:
         self._tell = tell
-        self._first = first_wait
-        self._wait = first_wait if began else 0.0
-        self._told = False
+        self._first = self._wait = first_wait
+        self._told = self._on = False
 
     def begins(self, what: str) -> None:
         if not self._told:
             self._tell(f"{what} Trying again …")
-        self._told = True
+        self._told = self._on = True
 
     def over(self) -> None:
-        self._wait, self._told = self._first, False
+        self._wait, self._told, self._on = self._first, False, False
 
     async def rest(self) -> None:
-        await asyncio.sleep(self._wait)
-        self._wait = min(max(self._wait * 2, self._first), LONGEST_WAIT)
+        """Wait, if there is something to wait for."""
+        if self._on:
+            await asyncio.sleep(self._wait)
+            self._wait = min(self._wait * 2, LONGEST_WAIT)
 
 
 def _debate(said: Any) -> Debate:

@@ -36,6 +36,7 @@ class Wire:
     """One address, and the token for it."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
+        self.answered = False  # whether a moot was ever there
         self._http = _client(url, token)
         self.url = str(self._http.base_url.copy_with(username=None, password=None)).rstrip("/")
 
@@ -80,6 +81,7 @@ class Wire:
             raise self._lost(error) from None
         if not answer.is_success:
             self._refuse(answer, content)
+        self.answered = True
         return content
 
     async def _whole(self, answer: httpx2.Response) -> bytes:
@@ -178,10 +180,12 @@ def _client(url: str, token: str | None) -> httpx2.AsyncClient:
         if not (token.isascii() and token.isprintable()):
             raise InputError("MOOT_TOKEN cannot be sent: it is not plain ASCII.", "MOOT_TOKEN")
         headers["Authorization"] = f"Bearer {token}"
+    plain = url.lower().startswith("http:")  # no certificate is read, and none would be accepted
     try:
         client = httpx2.AsyncClient(
             base_url=url,
             headers=headers,
+            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,
             timeout=httpx2.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
             limits=httpx2.Limits(max_keepalive_connections=0),
             follow_redirects=False,

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from bench import streams
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -18,3 +20,9 @@ def test_the_quick_benchmark_runs_and_keeps_its_loose_promises() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "NOT KEPT" not in done.stdout
     assert "turns/s" in done.stdout
+
+
+def test_the_quick_benchmark_of_the_stream_keeps_its_loose_promises() -> None:
+    rows = streams.quick()
+    assert rows
+    assert all(row.kept for row in rows), rows

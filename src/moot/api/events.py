@@ -10,6 +10,7 @@ from moot.api.debates import last_heard
 from moot.api.hub import is_over
 from moot.api.security import client_of
 from moot.api.stream import EventStream
+from moot.core.status import FINAL
 
 router = APIRouter(tags=["streams"])
 STREAM = {
@@ -44,7 +45,11 @@ async def debate_events(
     client = client_of(request.scope)
     moot.streams.admit(client)
     pour = partial(
-        moot.streams.debate, debate_id=debate_id, after=0 if beyond else after, reset=beyond
+        moot.streams.debate,
+        debate_id=debate_id,
+        after=0 if beyond else after,
+        reset=beyond,
+        over=debate.status in FINAL,
     )
     return EventStream(client, pour)
 

@@ -86,7 +86,7 @@ class Gate:
         self._check_host(host)
         origins = [value for name, value in scope["headers"] if name == b"origin"]
         self._check_origins(host, [origin.decode("latin-1") for origin in origins])
-        if not (scope["method"] in ("GET", "HEAD") and is_public(scope["path"])):
+        if not (scope["method"] in ("GET", "HEAD") and _is_public(scope["path"])):
             self._check_token(headers.get(b"authorization", b"").decode("latin-1"))
         self._rates.check(client_of(scope))
 
@@ -202,6 +202,11 @@ class Rates:
                 f"More than {self._rate:g} requests a second came from this address.",
                 {"Retry-After": str(wait)},
             )
+
+
+def _is_public(path: str) -> bool:
+    """The page and the description of the calls hold nothing, and a browser opens them without."""
+    return is_public(path) or path == "/openapi.json" or path.startswith("/docs")
 
 
 def _too_large() -> ProblemError:

@@ -124,13 +124,15 @@ class Streams:
                 {"Retry-After": "10"},
             )
 
-    async def debate(self, reader: Reader, debate_id: str, after: int, *, reset: bool) -> None:
+    async def debate(
+        self, reader: Reader, debate_id: str, after: int, *, reset: bool, over: bool
+    ) -> None:
         """Carry one reader through a debate, from what it has heard to the end."""
         channel = self._channels.get(debate_id)
         if channel is None:
             channel = self._channels[debate_id] = Channel(self._service, debate_id)
         try:
-            await self._run(reader, channel, _follow(self, reader, channel, after, reset=reset))
+            await self._run(reader, channel, _follow(self, reader, channel, after, reset, over))
         finally:
             if not channel.readers:
                 channel.close()
@@ -173,10 +175,11 @@ class Streams:
 
 
 async def _follow(
-    streams: Streams, reader: Reader, channel: Channel, after: int, *, reset: bool
+    streams: Streams, reader: Reader, channel: Channel, after: int, reset: bool, over: bool
 ) -> None:
     """The log first, then live. The channel listened before the log is read, so nothing falls
-    between the two; and no seq is sent but the one that comes next."""
+    between the two; and no seq is sent but the one that comes next. `over`: the log is all there
+    will be."""
     await reader.start()
     await reader.give(HELLO + RESET if reset else HELLO)
     place = -1  # not, or no longer, among what the channel keeps
@@ -188,8 +191,10 @@ async def _follow(
                 await reader.give(_bytes(frames))
                 after = frames[-1].seq
                 if frames[-1].final:
-                    await reader.finish(END)
-                    return
+                    over = True
+            if over:
+                await reader.finish(END)
+                return
         after, frames, place = _live(channel, place, after)
         if joins and place >= 0:  # what is being said, from its beginning; no piece of it twice
             frames = [frame for frame in frames if frame.seq] + channel.speeches()

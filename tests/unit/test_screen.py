@@ -1,0 +1,72 @@
+"""What the terminal shows of a debate while it is spoken."""
+
+from io import StringIO
+
+from rich.console import Console
+
+from moot.cli.screen import Screen
+from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
+from moot.testing.contract import AT, a_debate, a_turn
+
+DEBATE = a_debate()
+ID = DEBATE.id
+SEAT = DEBATE.participants[0]
+
+
+def delta(text: str, offset: int) -> Delta:
+    return Delta(ID, 1, "talk", SEAT.id, None, text, AT, offset)
+
+
+def now(*events: Event | Delta) -> str:
+    """What moves on the screen after all these."""
+    console = Console(file=StringIO(), width=80, height=40)
+    screen = Screen(DEBATE, console)
+    for event in events:
+        screen.show(event)
+    with console.capture() as shown:
+        console.print(screen._now())
+    return " ".join(shown.get().split())
+
+
+def printed(*events: Event) -> str:
+    out = StringIO()
+    screen = Screen(DEBATE, Console(file=out, width=80))
+    for event in events:
+        screen.show(event)
+    return out.getvalue()
+
+
+def test_pieces_make_a_text() -> None:
+    assert f"{SEAT.name} We should go" in now(delta("We ", 0), delta("should", 3), delta(" go", 9))
+
+
+def test_a_piece_at_the_beginning_begins_it_anew() -> None:
+    shown = now(delta("We should", 0), delta("Perhaps", 0), delta(" not", 7))
+    assert "Perhaps not" in shown
+    assert "should" not in shown
+
+
+def test_an_empty_one_takes_it_back() -> None:
+    shown = now(delta("We should", 0), delta("", 0))
+    assert SEAT.name not in shown
+    assert "Anew" in now(delta("We should", 0), delta("", 0), delta("Anew", 0))
+
+
+def test_what_was_missed_is_marked() -> None:
+    assert "… later on" in now(delta("later", 50), delta(" on", 55))
+    shown = now(delta("We ", 0), delta("later", 50))
+    assert "… later" in shown
+    assert "We" not in shown
+
+
+def test_a_halt_takes_back_what_was_being_said() -> None:
+    paused = StatusChanged(ID, 1, AT, "paused", None, None, None, None, 0, 6, False)
+    assert SEAT.name not in now(delta("We should", 0), paused)
+
+
+def test_a_log_that_was_replaced_is_shown_from_its_beginning() -> None:
+    turns = [TurnCommitted(ID, a_turn(seq, actor=SEAT.id, text=f"No {seq}.")) for seq in (1, 2)]
+    assert "replaced" not in printed(*turns)
+    shown = printed(*turns, turns[0])
+    assert "The log was replaced" in shown
+    assert shown.count("No 1.") == 2
