@@ -28,7 +28,7 @@ NOT_BUILT = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>moot</title>
 <h1>moot is running</h1>
-<p>Its page is not built here: run <code>make web</code>, then start <code>moot serve</code> again.</p>
+<p>Its page is not built here: run <code>make web</code>, then start it again.</p>
 <p>The HTTP service is there all the same: <a href="/docs">/docs</a>.</p>
 </html>
 """

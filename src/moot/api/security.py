@@ -86,9 +86,9 @@ class Gate:
         self._check_host(host)
         origins = [value for name, value in scope["headers"] if name == b"origin"]
         self._check_origins(host, [origin.decode("latin-1") for origin in origins])
+        self._rates.check(client_of(scope))
         if not (scope["method"] in ("GET", "HEAD") and _is_public(scope["path"])):
             self._check_token(headers.get(b"authorization", b"").decode("latin-1"))
-        self._rates.check(client_of(scope))
 
     def _check_host(self, host: str) -> None:
         """Against DNS rebinding: a page of evil.example that resolves to us still says its name."""

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from http import HTTPStatus
 from typing import Any, cast
 
 import uvicorn
@@ -17,6 +18,8 @@ from moot.errors import InputError
 
 HEAD_SECONDS = 10.0
 """How long a client may take for the head of a request."""
+BODY_SECONDS = 22.0
+"""And for its body, also where nobody reads it; the gate refuses, in words, a little sooner."""
 HEAD_BYTES = 64 * 1024
 WRITE_BUFFER = 16 * 1024
 """Bytes that wait for one client before its stream waits too; the system's buffer comes on top."""
@@ -29,44 +32,52 @@ class Connection(HttpToolsProtocol):
     """One client's connection: its request must come in good time and be of a decent size."""
 
     _deadline: asyncio.TimerHandle | None = None
-    _head = 0
+    _in_head = True
+    _head = 0  # bytes of a head that is not whole yet
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=WRITE_BUFFER)
-        self._expect_head()
+        self._expect(HEAD_SECONDS, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._head_came()
+        self._came()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._deadline is not None:
+        began_in_head = self._in_head
+        super().data_received(data)
+        if began_in_head and self._in_head:
             self._head += len(data)
             if self._head > HEAD_BYTES:
                 self._refuse(431, "The head of the request is too long.")
-                return
-        super().data_received(data)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._expect_head()
+        self._in_head = True
+        if self._deadline is None:  # another request on a connection that was kept
+            self._expect(HEAD_SECONDS, self._too_slow)
         scope: dict[str, Any] = self.scope  # type: ignore[assignment]
         scope["extensions"] = {TRANSPORT: {"transport": self.transport}}
 
     def on_headers_complete(self) -> None:
-        self._head_came()
+        self._in_head, self._head = False, 0
+        self._expect(BODY_SECONDS, self.transport.close)
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._came()
+        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(400, "That is not an HTTP request.")
 
-    def _expect_head(self) -> None:
-        if self._deadline is None:
-            self._head = 0
-            self._deadline = self.loop.call_later(HEAD_SECONDS, self._too_slow)
+    def _expect(self, seconds: float, otherwise: Callable[[], None]) -> None:
+        """The next part of the request, within so many seconds."""
+        self._came()
+        self._deadline = self.loop.call_later(seconds, otherwise)
 
-    def _head_came(self) -> None:
+    def _came(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -75,14 +86,15 @@ class Connection(HttpToolsProtocol):
         self._refuse(408, f"The request did not come within {HEAD_SECONDS:g} s.")
 
     def _refuse(self, status: int, detail: str) -> None:
-        self._head_came()
+        self._came()
         if self.transport.is_closing():
             return
         cycle = cast("RequestResponseCycle | None", self.cycle)
         if cycle is None or cycle.response_complete:
             body = problems.document(status, detail)
             head = (
-                f"HTTP/1.1 {status} Refused\r\ncontent-type: {problems.MEDIA_TYPE}\r\n"
+                f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n"
+                f"content-type: {problems.MEDIA_TYPE}\r\nx-content-type-options: nosniff\r\n"
                 f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
             )
             self.transport.write(head.encode() + body)
