@@ -25,8 +25,7 @@ from moot.core.change import FencedError
 from moot.core.debate import Debate
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.schedule import Finish
-from moot.ports import Call, Reply, Say
-from moot.ports import Search
+from moot.ports import Call, Reply, Say, Search
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker, plain
 

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from moot.core import codec
 from moot.core.debate import Debate
@@ -46,6 +47,16 @@ def encode(event: Event | Delta) -> Frame:
     return Frame(text.encode("utf-8", "replace"), event.seq, final)
 
 
+class Live(Protocol):
+    """A reader that has everything so far: what comes next can be handed to it at once."""
+
+    def push(self, frame: Frame, chunk: bytes) -> bool:
+        """Whether it took the frame; if not, it goes on by itself."""
+        ...
+
+    def wake(self) -> None: ...
+
+
 class Ring:
     """The last frames of one stream."""
 
@@ -53,6 +64,7 @@ class Ring:
         self.frames: list[Frame] = []
         self.base = 0  # the place of the first frame that is kept
         self.readers = 0
+        self.live: set[Live] = set()
         self._bytes = 0
         self._news = asyncio.Event()
         self._last = time.monotonic()
@@ -65,11 +77,25 @@ class Ring:
         self.frames.append(frame)
         self._bytes += len(frame.data)
         self._last = time.monotonic()
+        self._hand_out(frame)
         if len(self.frames) > RING_FRAMES or self._bytes > RING_BYTES:
             half = max(1, len(self.frames) // 2)
             self._bytes -= sum(len(old.data) for old in self.frames[:half])
             del self.frames[:half]
             self.base += half
+        self.wake()
+
+    def _hand_out(self, frame: Frame) -> None:
+        """One write for each that waits: to wake a task costs more than to send."""
+        if self.live:
+            chunk = b"%x\r\n%b\r\n" % (len(frame.data), frame.data)  # as HTTP/1.1 carries it
+            self.live = {reader for reader in self.live if reader.push(frame, chunk)}
+
+    def release(self) -> None:
+        """Let every reader look for itself."""
+        for reader in self.live:
+            reader.wake()
+        self.live.clear()
         self.wake()
 
     def wake(self) -> None:
@@ -98,13 +124,15 @@ class Channel(Ring):
         self._log_bytes = 0
         self._heard = 0
         self._deltas: list[Delta] = []
+        self._flushing: asyncio.TimerHandle | None = None
         self._reading = asyncio.Lock()
         self.close = service.listen(debate_id, self.hear)
 
     def hear(self, event: Event | Delta) -> None:
         if isinstance(event, Delta):
             if not self._deltas:
-                asyncio.get_running_loop().call_later(DELTA_SECONDS, self.flush)
+                loop = asyncio.get_running_loop()
+                self._flushing = loop.call_later(DELTA_SECONDS, self.flush)
             self._deltas.append(event)
         elif event.seq > self._heard:
             self._heard = event.seq
@@ -115,6 +143,9 @@ class Channel(Ring):
 
     def flush(self) -> None:
         """Send the deltas that wait, those of one speaker as one."""
+        if self._flushing:
+            self._flushing.cancel()
+            self._flushing = None
         deltas, self._deltas = self._deltas, []
         for delta in _joined(deltas):
             self.add(encode(delta))

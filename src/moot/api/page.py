@@ -48,9 +48,9 @@ def is_public(path: str) -> bool:
     return path in PUBLIC or path.startswith(PUBLIC_UNDER)
 
 
-def add_page(app: FastAPI) -> None:
+def add_page(app: FastAPI, static: Traversable | None = None) -> None:
     """Serve the page at / and at its own routes; where it is not built, say how to build it."""
-    static = resources.files("moot.api").joinpath("static")
+    static = static or resources.files("moot.api").joinpath("static")
     assets = _assets(static.joinpath("assets"))
     index = static.joinpath("index.html")
     document = index.read_text("utf-8") if index.is_file() else NOT_BUILT

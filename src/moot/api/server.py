@@ -23,7 +23,6 @@ BODY_SECONDS = 22.0
 HEAD_BYTES = 64 * 1024
 WRITE_BUFFER = 16 * 1024
 """Bytes that wait for one client before its stream waits too; the system's buffer comes on top."""
-SEND_BUFFER = 64 * 1024
 GOODBYE_SECONDS = 3
 TRANSPORT = "moot.transport"
 
@@ -139,13 +138,11 @@ class Server(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The socket to serve on. Its clients inherit a small send buffer, so that whoever does not
-    read is noticed soon."""
+    """The socket to serve on."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sock = socket.socket(family)
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
         sock.bind((host, port))
     except OSError as error:
         sock.close()

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import math
+import socket
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -19,10 +20,14 @@ from moot.engine.service import Service
 
 log = logging.getLogger(__name__)
 
-STALL_SECONDS = 5.0
-"""A reader whose connection takes nothing for that long is dropped: it can come back."""
-TICK_SECONDS = 1.0
+STALL_SECONDS = 3.0
+"""A reader whose connection is full and takes nothing for that long is dropped: it can come back.
+Its system and ours hold some seconds of text before it is."""
+TICK_SECONDS = 0.5
+GOODBYE_SECONDS = 1.0
 SEND_BYTES = 64 * 1024
+SYSTEM_BYTES = 16 * 1024
+"""What our system may hold for a reader, so that one who does not read is noticed soon."""
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
@@ -43,8 +48,12 @@ class Reader:
         self._transport = transport
         self._since = 0.0  # when the bytes were handed over that are still not taken; 0: none are
         self._task: asyncio.Task[Any] | None = asyncio.current_task()
+        self._idle: asyncio.Future[None] | None = None
+        self._place = self._after = 0  # while the ring hands it what comes
 
     async def start(self) -> None:
+        if self._transport and (sock := self._transport.get_extra_info("socket")):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SYSTEM_BYTES)
         await self._send({"type": "http.response.start", "status": 200, "headers": HEADERS})
 
     async def give(self, data: bytes) -> None:
@@ -54,6 +63,39 @@ class Reader:
             self._since = time.monotonic()
             await self._send({"type": "http.response.body", "body": part, "more_body": True})
             self._since = 0.0
+
+    async def live(self, ring: Ring, place: int, after: int) -> tuple[int, int]:
+        """Be handed what comes, until there is something to look at; says where it is then."""
+        if not self._is_free():
+            await ring.wait(place)
+            return place, after
+        self._place, self._after = place, after
+        self._idle = asyncio.get_running_loop().create_future()
+        ring.live.add(self)
+        try:
+            await self._idle
+        finally:
+            ring.live.discard(self)
+        return self._place, self._after
+
+    def push(self, frame: Frame, chunk: bytes) -> bool:
+        fits = frame.seq in (0, self._after + 1) and not frame.final
+        if not (fits and self._transport and self._is_free()):
+            self.wake()
+            return False
+        self._transport.write(chunk)
+        self._place += 1
+        self._after = frame.seq or self._after
+        return True
+
+    def wake(self) -> None:
+        if self._idle and not self._idle.done():
+            self._idle.set_result(None)
+
+    def _is_free(self) -> bool:
+        """Whether all that was sent is on its way."""
+        line = self._transport
+        return line is not None and not line.is_closing() and not line.get_write_buffer_size()
 
     async def finish(self, data: bytes = b"") -> None:
         await self._send({"type": "http.response.body", "body": data, "more_body": False})
@@ -107,10 +149,14 @@ class Streams:
         self._closed = True
         self._task.cancel()
         self._feed.close()
-        for reader in list(self._readers):
-            reader.check(math.inf)  # those who do not read are not waited for
         for ring in [self._feed, *self._channels.values()]:
-            ring.wake()
+            ring.release()
+        asyncio.get_running_loop().call_later(GOODBYE_SECONDS, self._hang_up)
+
+    def _hang_up(self) -> None:
+        """Those who do not read are not waited for."""
+        for reader in list(self._readers):
+            reader.check(math.inf)
 
     def admit(self, client: str) -> None:
         """Refuse a stream before it begins: after its first byte it is too late to say why."""
@@ -204,13 +250,15 @@ async def _follow(
         if any(frame.final for frame in frames):
             await reader.finish(END)
             return
-        if place >= 0:
-            await channel.wait(place)
+        if place == channel.end and not streams.closed:
+            place, after = await reader.live(channel, place, after)
     await reader.finish()
 
 
 def _live(channel: Channel, place: int, after: int) -> tuple[int, list[Frame], int]:
     """The frames from that place on; -1 for the place where one is missing: the log has it."""
+    if place < channel.base:
+        return after, [], -1
     found: list[Frame] = []
     for frame in channel.frames[place - channel.base :]:
         if frame.seq > after + 1:
@@ -239,7 +287,8 @@ async def _listen(streams: Streams, reader: Reader, feed: Feed) -> None:
         if frames := feed.frames[place - feed.base :]:
             place = feed.end
             await reader.give(_bytes(frames))
-        await feed.wait(place)
+        if place == feed.end and not streams.closed:
+            place, _ = await reader.live(feed, place, 0)
     await reader.finish()
 
 

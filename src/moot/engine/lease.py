@@ -21,9 +21,13 @@ process must reach the call in flight within a second."""
 
 
 def _start_time(pid: str) -> str | None:
-    """When a process of this machine began; with its pid, that is its identity."""
+    """When a process of this machine began; with its pid, that is its identity.
+
+    One that is dead and only not yet buried by its parent is gone.
+    """
     with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return None if state in "ZX" else rest[18]
     return None
 
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 from moot.engine.lease import is_dead, owner_name
 
@@ -30,3 +31,19 @@ def test_what_cannot_be_known_counts_as_alive() -> None:
     assert not is_dead("/".join((host, "pid:[1]", "1", "1", token)))
     assert not is_dead("/".join((host, space, pid, "-", token)))
     assert not is_dead("somebody")
+
+
+def test_one_that_nobody_has_buried_yet_is_dead_too() -> None:
+    code = "from moot.engine.lease import owner_name; print(owner_name(), flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout
+        owner = child.stdout.readline().strip()
+        assert not is_dead(owner)
+        child.kill()
+        until = time.monotonic() + 5
+        while not is_dead(owner) and time.monotonic() < until:  # it is not waited for
+            time.sleep(0.01)
+        assert is_dead(owner)
+        assert child.returncode is None
