@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from statistics import median
 
-from bench import command, council, floor, memory, peers, throughput
+from bench import command, council, floor, lists, memory, peers, streams, throughput
 from bench.table import Row, at_least, at_most, below, beside, show
 
 RUNS = 5
@@ -45,6 +45,8 @@ def full() -> list[Row]:
         beside("floor: sqlite3, 100 to a transaction", max(together), "turns/s", _each(together)),
         *_size_rows(crowds[0]),
         *_process_rows(),
+        *_list_rows(),
+        *streams.full(),
     ]
 
 
@@ -117,6 +119,16 @@ def _process_rows() -> list[Row]:
         below("moot --help, CPU, best of 5", cpu, 0.3, "s"),
         below("1,000 debates that wait, peak", asleep.peak, 300, "MB", _grown(asleep)),
         below("1,000 that wait in the SDK, peak", calling.peak, 300, "MB", _grown(calling)),
+    ]
+
+
+def _list_rows() -> list[Row]:
+    _say(f"a database with {lists.DEBATES:,} debates")
+    measured = lists.measure()
+    every = ", ".join(f"{name} {value:.1f}" for name, value in measured.pages.items())
+    return [
+        below("a page of 50 of 1,000,000 debates", measured.slowest, 20, "ms", every),
+        at_most("  the last page over the first", measured.last_over_first, 1.5, "times"),
     ]
 
 
