@@ -16,7 +16,7 @@ STREAMS = ("/events", "/debates/{debate_id}/events")  # they do not end; test_st
 
 def test_no_request_gets_an_answer_that_the_document_does_not_describe(tmp_path: Path) -> None:
     """Schemathesis, all its checks, against the real command; `make stress` runs 10,000 cases."""
-    examples, least = (400, 10_000) if STRESS else (40, 1000)
+    examples, least = (500, 10_000) if STRESS else (40, 1000)
     with started(tmp_path / "home", environment={"MOOT_LOG_LEVEL": "warning"}) as (server, process):
         for _ in range(3):  # ids that are there, for it to find
             server.create(format="duel")
@@ -25,7 +25,7 @@ def test_no_request_gets_an_answer_that_the_document_does_not_describe(tmp_path:
             f"--config-file={CONFIG}",
             "run",
             f"{server.url}/openapi.json",
-            "--phases=examples,coverage,fuzzing",
+            "--phases=examples,coverage,fuzzing,stateful",
             f"--max-examples={examples}",
             "--request-timeout=20",
             "--suppress-health-check=all",

@@ -33,10 +33,27 @@ def _document(app: FastAPI) -> dict[str, Any]:
             if body := operation.get("requestBody"):
                 # a POST is JSON, also one that asks for nothing more: send at least `{}`
                 body["required"] = True
+    _link(made["paths"])
     made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     made["security"] = [{}, {"token": []}]  # a token, where one is set
     app.openapi_schema = made
     return made
+
+
+def _link(paths: dict[str, Any]) -> None:
+    """Say what can be done with a debate that was made."""
+    links = {
+        operation["operationId"]: {
+            "operationId": operation["operationId"],
+            "parameters": {"debate_id": "$response.body#/id"},
+        }
+        for path, operations in paths.items()
+        if "{debate_id}" in path and not path.endswith("/events")
+        for operation in operations.values()
+    }
+    paths["/debates/council"]["post"]["responses"]["201"]["links"] = links
+    others = {name: link for name, link in links.items() if name != "get_packet"}
+    paths["/debates"]["post"]["responses"]["201"]["links"] = others
 
 
 def _without_frameworks(responses: dict[str, Any]) -> None:

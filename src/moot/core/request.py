@@ -181,7 +181,7 @@ def council(asked: Mapping[str, Any]) -> dict[str, Any]:
     """The council's own request, in either spelling, as what `build` takes."""
     if not isinstance(asked, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  from outside
         raise InputError("A council is asked for with an object: problem, output_type …", "problem")
-    names = {_snake(str(name)): value for name, value in asked.items()}
+    names = _named(asked)
     known = {"problem", "output_type", "constraints", "participants", "max_turn_seconds",
              "max_turn_tokens", "writeback_record_type"}  # fmt: skip
     if unknown := sorted(set(names) - known):
@@ -216,7 +216,7 @@ def _list(asked: Mapping[str, Any], name: str) -> list[Any]:
 def _council_seat(place: int, seat: Any) -> dict[str, Any]:
     if not isinstance(seat, Mapping):
         raise InputError(f"participants[{place}] must be an object.", f"participants[{place}]")
-    named: dict[str, Any] = {_snake(str(name)): value for name, value in seat.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    named = _named(cast(Mapping[Any, Any], seat), f"participants[{place}].")
     if unknown := sorted(set(named) - {"role", "model_provider", "model_name"}):
         field = f"participants[{place}].{unknown[0]}"
         raise InputError(f"{field}: there is no such field.", field)
@@ -227,6 +227,17 @@ def _council_seat(place: int, seat: Any) -> dict[str, Any]:
     provider, name = named.get("model_provider"), named.get("model_name")
     model = f"{provider or 'local'}:{name}" if name else provider
     return {"role": named.get("role"), "model": model}
+
+
+def _named(asked: Mapping[Any, Any], place: str = "") -> dict[str, Any]:
+    """By one spelling of the names, and each name once."""
+    names: dict[str, Any] = {}
+    for spelled, value in asked.items():
+        name = _snake(str(spelled))
+        if name in names:
+            raise InputError(f"{place}{name} is given twice, in two spellings.", f"{place}{name}")
+        names[name] = value
+    return names
 
 
 def _snake(name: str) -> str:

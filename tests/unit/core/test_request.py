@@ -9,7 +9,7 @@ import pytest
 
 from moot.core.debate import Debate
 from moot.core.format import parse
-from moot.core.request import build
+from moot.core.request import build, council
 from moot.errors import InputError
 
 
@@ -120,3 +120,21 @@ def test_ids_are_made_from_names_and_never_clash() -> None:
     ids = [seat.id for seat in ask(participants=seats).participants]
     assert len(set(ids)) == 4
     assert "host" not in ids
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"max_turn_tokens": 900, "maxTurnTokens": 4097}, "max_turn_tokens"),
+        ({"participants": [{"role": "Critic", "modelName": "a", "model_name": "b"}]},
+         "participants[0].model_name"),
+        ({"participants": [{"role": "Critic", "modelName": 7}]}, "participants[0].model_name"),
+    ],
+)  # fmt: skip
+def test_a_council_takes_either_spelling_and_each_name_once(
+    asked: dict[str, Any], field: str
+) -> None:
+    whole = {"problem": "Should we?", "outputType": "decision", **asked}
+    with pytest.raises(InputError) as refused:
+        council(whole)
+    assert refused.value.field == field
