@@ -21,7 +21,7 @@ from moot.api.server import Server, listen
 from moot.ports import Speaker
 from moot.settings import Settings
 
-NO_LIMIT: dict[str, Any] = {"rate_per_second": 0, "streams_per_client": 100_000}
+NO_LIMIT: dict[str, Any] = {"rate_per_second": 0, "streams_per_client": 100_000, "pace": 0}
 
 
 @dataclass
@@ -107,7 +107,11 @@ def started(
 ) -> Generator[tuple[Served, subprocess.Popen[str]]]:
     """As a process of its own: `moot serve`. Its log is in <home>/../serve.log."""
     log = home.parent / "serve.log"
-    limits = {"MOOT_RATE_PER_SECOND": "0", "MOOT_STREAMS_PER_CLIENT": "100000"}
+    limits = {
+        "MOOT_RATE_PER_SECOND": "0",
+        "MOOT_STREAMS_PER_CLIENT": "100000",
+        "MOOT_PACE": "0",
+    }
     with log.open("a") as out:
         process = subprocess.Popen(
             [sys.executable, "-m", "moot", "serve", "--port", "0", *arguments],

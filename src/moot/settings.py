@@ -30,6 +30,7 @@ class Settings(BaseSettings):
     trusted_proxies: str | None = None  # addresses whose X-Forwarded-For is believed
     rate_per_second: float = Field(default=100.0, ge=0)  # of one client; 0: as many as it likes
     streams_per_client: int = Field(default=256, ge=1)
+    pace: float = Field(default=0.03, ge=0)  # seconds between the understudy's words
     log: Literal["text", "json"] | None = None  # unset: text on a terminal, else json
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 

@@ -100,7 +100,7 @@ async def serve(
     host = sock.getsockname()[0]
     metrics = Metrics()
     async with open_service(
-        settings, live=True, meter=metrics, found=found, speaker=speaker
+        settings, live=True, meter=metrics, found=found, speaker=speaker, pace=settings.pace
     ) as service:
         streams = Streams(service, _shown(service), settings.streams_per_client, metrics.dropped)
         figures = Figures()
