@@ -1,10 +1,12 @@
-# Needs git, make and Python 3.11 or newer; everything else is installed into .venv.
+# Needs git, make and Python 3.11 or newer; everything else is installed into .venv, and Chromium,
+# for the tests of the page, by the system's package manager.
 PYTHON ?= python3
 export UV_COMPILE_BYTECODE = 1
 BIN = .venv/bin
 UV = $(BIN)/uv
+NPM = PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web
 
-.PHONY: setup run test check bench stress docs lock clean
+.PHONY: setup run serve web chromium test check bench stress docs shots lock clean
 
 setup: .venv/.ready
 
@@ -22,14 +24,29 @@ setup: .venv/.ready
 run: setup
 	@MOOT_HOME=$${MOOT_HOME:-$(CURDIR)/.moot} $(BIN)/moot run "Should a small team write tests before it writes code?" --format classic
 
-test: setup check
+serve: setup web
+	@MOOT_HOME=$${MOOT_HOME:-$(CURDIR)/.moot} $(BIN)/moot serve
+
+# The page, from web/ into src/moot/api/static; built when its sources are newer. Node is in .venv.
+web: setup
+	@$(BIN)/python hatch_build.py
+
+chromium:
+	@command -v chromium >/dev/null || { \
+		echo "Installing Chromium ..."; \
+		as_root=$$(test "$$(id -u)" = 0 || echo sudo); \
+		$$as_root apt-get -qq update && $$as_root apt-get -qq install -y chromium >/dev/null; \
+	} || { echo "The tests of the page need Chromium: install it, so that 'chromium' is found."; exit 1; }
+
+test: setup web chromium check
 	$(BIN)/pytest
 
-check: setup
-	$(BIN)/ruff check src tests bench
-	$(BIN)/ruff format --check src tests bench
+check: setup web
+	$(BIN)/ruff check src tests bench hatch_build.py
+	$(BIN)/ruff format --check src tests bench hatch_build.py
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(NPM) run --silent check
 
 # In an environment of its own: the peers' dependencies stay out of the tests'.
 bench: setup
@@ -38,14 +55,18 @@ bench: setup
 	PYTHONPATH=src .venv-bench/bin/python -m bench.run
 
 stress: setup
-	MOOT_STRESS=1 $(BIN)/pytest tests/crash -s
+	MOOT_STRESS=1 $(BIN)/pytest tests/crash tests/acceptance/test_openapi.py -s
 
 docs: setup
 	$(BIN)/python docs/make.py
 
+shots: setup web chromium
+	PYTHONPATH=. $(BIN)/python docs/shots.py
+
 lock:
 	$(UV) pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --group dev --all-extras pyproject.toml -o requirements.lock
 	$(UV) pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --group bench -c requirements.lock pyproject.toml -o bench/requirements.lock
+	$(NPM) run lock
 
 clean:
-	rm -rf .venv .venv-bench .pytest_cache .ruff_cache .hypothesis dist build
+	rm -rf .venv .venv-bench .pytest_cache .ruff_cache .hypothesis dist build web/node_modules src/moot/api/static

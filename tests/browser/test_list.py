@@ -1,0 +1,119 @@
+"""Debates: the list that stays current."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.browsing import Stage, chromium, line, visit
+from tests.served import Served, served
+
+
+@pytest.fixture(scope="module")
+def browser() -> Generator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def stage() -> Stage:
+    return Stage(line)
+
+
+@pytest.fixture(scope="module")
+def moot(tmp_path_factory: pytest.TempPathFactory, stage: Stage) -> Generator[Served]:
+    with served(tmp_path_factory.mktemp("list") / "home", stage) as found:
+        yield found
+
+
+def test_a_list_that_is_empty_says_how_to_begin(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path / "home") as empty, visit(browser, empty.url) as tab:
+        page = tab.open()
+        expect(page.get_by_text("No debate was held here yet.")).to_be_visible()
+        page.get_by_role("link", name="Set one up").click()
+        expect(page).to_have_url(empty.url + "/new")
+
+
+def test_it_follows_a_debate_from_its_beginning_to_its_end(
+    browser: Browser, moot: Served, stage: Stage
+) -> None:
+    with visit(browser, moot.url) as tab:
+        page = tab.open()
+        expect(page.locator("header nav")).to_be_visible()
+        stage.held = True
+        debate = moot.create("Does the list stay current?", format="duel")
+        row = page.locator(f"a[data-id={debate['id']}]")
+        expect(row).to_contain_text("Running")
+        expect(row).to_contain_text("Does the list stay current?")
+        stage.held = False
+        expect(row).to_contain_text("Completed")
+        expect(row).to_contain_text("6/6")
+        expect(row).to_contain_text("$0.0060")
+        bar = row.get_by_role("progressbar")
+        expect(bar).to_have_attribute("aria-valuenow", "6")
+        row.click()  # and it stands beside the open debate
+        expect(page.get_by_role("heading", level=1)).to_have_text("Does the list stay current?")
+        expect(row).to_have_attribute("aria-current", "page")
+        expect(row).to_be_visible()
+
+
+def test_filter_search_and_endless_scroll(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path / "home", Stage(line)) as many:
+        for number in range(60):
+            many.create(f"Motion number{number:03d}", format="duel", start=False)
+        done = many.create("The one that was held", format="duel")
+        many.wait(done["id"])
+        with visit(browser, many.url) as tab:
+            page = tab.open()
+            rows = page.locator("a[data-id]")
+            expect(rows.first).to_contain_text("The one that was held")
+            assert rows.count() < 60
+            page.get_by_role("region", name="List of debates").focus()
+            for _ in range(60):
+                page.keyboard.press("End")
+                if rows.count() == 61:
+                    break
+                page.wait_for_timeout(50)
+            expect(rows).to_have_count(61)
+            expect(rows.last).to_contain_text("number000")
+
+            page.get_by_label("Which debates").select_option("completed")
+            expect(rows).to_have_count(1)
+            page.get_by_label("Which debates").select_option("all")
+            page.get_by_label("Search debates").fill("number042")
+            expect(rows).to_have_count(1)
+            page.get_by_label("Search debates").fill("nowhere")
+            expect(page.get_by_text("No debate fits.")).to_be_visible()
+            page.get_by_role("button", name="Show all").click()
+            expect(rows.nth(30)).to_be_attached()
+
+
+def test_degraded_and_failed_are_marked(browser: Browser, moot: Served, stage: Stage) -> None:
+    from moot.errors import ProviderAuthError
+
+    said, stage.says = stage.says, lambda call: ProviderAuthError("The key was refused.")
+    try:
+        paused = moot.create("One that fails", format="duel")
+        moot.wait(paused["id"], "paused")
+        limped = moot.create("One that limps", format="duel", on_failure="degrade")
+        moot.wait(limped["id"])
+        with visit(browser, moot.url) as tab:
+            page = tab.open()
+            expect(page.locator(f"a[data-id={paused['id']}]")).to_contain_text("Speaker failed")
+            expect(page.locator(f"a[data-id={limped['id']}]")).to_contain_text("Degraded")
+    finally:
+        stage.says = said
+
+
+def test_a_service_that_is_away_is_said_to_be(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path / "home") as gone, visit(browser, gone.url) as tab:
+        tab.context.route("**/events", lambda route: route.abort())  # else it comes back by itself
+        page = tab.open(script="delete window.SharedWorker")
+        expect(page.get_by_text("No debate was held here yet.")).to_be_visible()
+        tab.context.route("**/debates?*", lambda route: route.abort())
+        page.get_by_label("Search debates").fill("x")
+        expect(page.get_by_text("The service does not answer.")).to_be_visible()
+        tab.context.unroute("**/debates?*")
+        page.get_by_role("button", name="Try again").click()
+        expect(page.get_by_text("No debate fits.")).to_be_visible()

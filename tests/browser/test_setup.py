@@ -1,0 +1,170 @@
+"""Set up: the format with its options, the cast, what is wrong as one types."""
+
+from collections.abc import Generator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.browsing import Stage, chromium, line, visit
+from tests.served import Served, served
+
+
+@pytest.fixture(scope="module")
+def browser() -> Generator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def moot(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    with served(tmp_path_factory.mktemp("setup") / "home", Stage(line)) as found:
+        yield found
+
+
+def id_of(page: Page) -> str:
+    page.wait_for_url("**/d/debate_*")
+    return page.url.rpartition("/")[2]
+
+
+def test_each_format_has_its_own_options_and_no_others(browser: Browser, moot: Served) -> None:
+    with visit(browser, moot.url) as tab:
+        page = tab.open("/new")
+        for title, options in {
+            "Standard": ["Rounds"],
+            "Classic": ["Free rounds"],
+            "Custom": ["Rounds"],
+            "Duel": ["Turns"],
+            "Council": [],
+        }.items():
+            page.get_by_role("radio", name=title).check()
+            found = page.locator("form input[type=number]")
+            expect(found).to_have_count(len(options))
+            for option in options:
+                expect(page.get_by_label(option, exact=True)).to_be_visible()
+        card = page.locator("label.card", has_text="Classic")
+        expect(card).to_contain_text("Introduction → Opening → Rebuttal")
+        expect(card).to_contain_text("About 22 turns")
+        page.get_by_role("radio", name="Custom").check()
+        page.get_by_label("Rounds", exact=True).fill("5")
+        expect(page.locator("label.card", has_text="Custom")).to_contain_text("About 22 turns")
+
+
+def test_what_is_wrong_is_said_as_one_types(browser: Browser, moot: Served) -> None:
+    with visit(browser, moot.url) as tab:
+        page = tab.open("/new")
+        page.get_by_role("radio", name="Custom").check()
+        page.get_by_role("button", name="Next").click()
+        motion = page.get_by_label("Motion")
+        expect(page.get_by_text("Say what is to be debated.")).to_be_visible()
+        expect(motion).to_be_focused()
+        expect(motion).to_have_attribute("aria-invalid", "true")
+        motion.fill("x" * 4001)
+        expect(page.get_by_text("It has 4,001 characters")).to_be_visible()
+        motion.fill("Should we ship on Fridays?")
+        expect(motion).to_have_attribute("aria-invalid", "false")
+        page.get_by_label("Rounds", exact=True).fill("51")
+        expect(page.get_by_text("Between 1 and 50.")).to_be_visible()
+        page.get_by_label("Rounds", exact=True).fill("1")
+        page.get_by_role("button", name="Next").click()
+
+        second = page.get_by_role("group", name="Seat 2")
+        second.get_by_label("Name").fill("ada")
+        expect(second.get_by_text("Somebody else has this name.")).to_be_visible()
+        page.get_by_role("button", name="Start the debate").click()
+        expect(second.get_by_label("Name")).to_be_focused()
+        second.get_by_label("Name").fill("Zoë")
+        page.get_by_text("Limits").click()
+        page.get_by_label("Seconds for a turn").fill("200")
+        expect(page.get_by_text("Between 5 and 120.")).to_be_visible()
+        page.get_by_label("Seconds for a turn").fill("20")
+        page.get_by_role("button", name="Start the debate").click()
+        made = moot.wait(id_of(page))
+        assert made["options"] == {"rounds": 1}
+        assert made["limits"]["max_turn_seconds"] == 20
+        assert [seat["name"] for seat in made["participants"]] == ["Ada", "Zoë"]
+        assert made["host"]["name"] == "Host"
+
+
+def test_the_last_cast_and_saved_agents_come_back(browser: Browser, moot: Served) -> None:
+    with visit(browser, moot.url) as tab:
+        page = tab.open("/new")
+        page.get_by_role("radio", name="Standard").check()
+        page.get_by_label("Motion").fill("Who was here before?")
+        page.get_by_role("button", name="Next").click()
+        page.get_by_text("With a host who opens").uncheck()
+        page.get_by_role("button", name="Add a seat").click()
+        third = page.get_by_role("group", name="Seat 3")
+        third.get_by_label("Name").fill("Marie")
+        third.get_by_label("Stance").select_option("neutral")
+        third.get_by_text("Bio: none").click()
+        third.get_by_role("textbox", name="Bio").fill("Twice a laureate.")
+        third.get_by_label("Model").select_option("…")
+        third.get_by_label("Model: provider:name").fill("local:tiny")
+        third.get_by_role("button", name="Save as agent").click()
+        page.get_by_role("button", name="Start the debate").click()
+        made = moot.wait(id_of(page))
+        assert made["participants"][2] == {
+            "id": "marie", "name": "Marie", "role": "participant", "stance": "neutral",
+            "bio": "Twice a laureate.", "model": "local:tiny",
+        }  # fmt: skip
+        assert made["host"] is None
+
+        page.get_by_role("link", name="New debate").click()
+        expect(page.get_by_role("radio", name="Standard")).to_be_checked()
+        page.get_by_label("Motion").fill("And again?")
+        page.get_by_role("radio", name="Duel").check()  # two seats, whoever else is kept
+        page.get_by_role("button", name="Next").click()
+        expect(page.get_by_role("group", name="Seat 3")).to_have_count(0)
+        page.get_by_role("button", name="Back").click()
+        page.get_by_role("radio", name="Standard").check()
+        page.get_by_role("button", name="Next").click()
+        expect(
+            page.get_by_role("group", name="Seat 3").get_by_label("Name", exact=True)
+        ).to_have_value("Marie")
+        first = page.get_by_role("group", name="Seat 1")
+        first.get_by_label("take a saved agent").select_option("Marie")
+        expect(first.get_by_role("textbox", name="Bio")).to_have_value("Twice a laureate.")
+
+
+def test_providers_that_do_not_work_say_what_to_do(browser: Browser, moot: Served) -> None:
+    with visit(browser, moot.url) as tab:
+        page = tab.open("/new")
+        page.get_by_label("Motion").fill("Who can speak?")
+        page.get_by_role("button", name="Next").click()
+        expect(page.get_by_text("Set OPENAI_API_KEY to let OpenAI speak.")).to_be_visible()
+        options = page.get_by_role("group", name="Seat 1").get_by_label("Model").locator("option")
+        expect(options.filter(has_text="openai")).to_be_disabled()
+
+
+def test_a_council_has_its_own_short_form(browser: Browser, moot: Served) -> None:
+    with visit(browser, moot.url) as tab:
+        page = tab.open("/new")
+        page.get_by_role("radio", name="Council").check()
+        page.get_by_label("Problem").fill("Should we move to Postgres?")
+        page.get_by_role("button", name="Next").click()
+        expect(page.get_by_role("group", name="Seat 1")).to_have_count(0)
+        page.get_by_label("What should come of it").select_option("planning")
+        page.get_by_label("Constraints").fill("no downtime\n\nby June")
+        page.get_by_label("Critic").select_option("…")
+        page.get_by_label("Critic: provider:name").fill("local:sharp")
+        page.get_by_role("button", name="Start the debate").click()
+        made = moot.http.get(f"/debates/{id_of(page)}").json()
+        assert made["format"] == "council"
+        assert made["brief"]["output_type"] == "planning"
+        assert made["brief"]["constraints"] == ["no downtime", "by June"]
+        models = {seat["role"]: seat["model"] for seat in made["participants"]}
+        assert models["Critic"] == "local:sharp"
+
+
+def test_one_that_is_kept_for_later_waits_to_be_started(browser: Browser, moot: Served) -> None:
+    with visit(browser, moot.url) as tab:
+        page = tab.open("/new")
+        page.get_by_role("radio", name="Duel").check()
+        page.get_by_label("Motion").fill("Later?")
+        page.get_by_role("button", name="Next").click()
+        page.get_by_role("button", name="Keep for later").click()
+        debate_id = id_of(page)
+        expect(page.get_by_text("It waits to be started.")).to_be_visible()
+        page.get_by_role("button", name="Start", exact=True).click()
+        moot.wait(debate_id)
+        expect(page.get_by_text("It reached its number of turns.")).to_be_visible()

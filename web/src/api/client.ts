@@ -1,0 +1,77 @@
+/** Calls to the service: JSON both ways, the token where one is needed, problems as errors. */
+import type { Problem } from './types'
+import { askForToken, authorization } from './token.svelte'
+
+/** A call that was refused, in the service's own words. */
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    readonly problem: Partial<Problem>,
+  ) {
+    super(problem.detail ?? `The service answered ${status}.`)
+  }
+}
+
+/** The service cannot be reached. */
+export class Unreachable extends Error {
+  constructor() {
+    super('The service does not answer. Is `moot serve` running?')
+  }
+}
+
+type Query = Record<string, string | number | string[] | null | undefined>
+
+export async function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
+  const response = await call(path + search(query), { signal })
+  return (await response.json()) as T
+}
+
+export async function post<T>(path: string, body: object = {}, headers: Record<string, string> = {}): Promise<T> {
+  const response = await call(path, {
+    method: 'POST',
+    body: JSON.stringify(body),
+    headers: { 'Content-Type': 'application/json', ...headers },
+  })
+  return (await response.json()) as T
+}
+
+/** A file the service makes, for saving: a plain link could not bring the token. */
+export async function download(path: string): Promise<Blob> {
+  return (await call(path, {})).blob()
+}
+
+async function call(path: string, init: RequestInit): Promise<Response> {
+  for (;;) {
+    const sent = authorization()
+    const response = await fetch(path, { ...init, headers: { ...init.headers, ...sent } }).catch((error: unknown) => {
+      if (error instanceof DOMException && error.name === 'AbortError') throw error
+      throw new Unreachable()
+    })
+    if (response.ok) return response
+    if (response.status !== 401) throw new Refused(response.status, await problem(response))
+    await askForToken(sent.Authorization)
+  }
+}
+
+async function problem(response: Response): Promise<Partial<Problem>> {
+  try {
+    return (await response.json()) as Partial<Problem>
+  } catch {
+    return {}
+  }
+}
+
+function search(query: Query): string {
+  const found = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of Array.isArray(value) ? value : [value]) {
+      if (one !== null && one !== undefined && one !== '') found.append(name, String(one))
+    }
+  }
+  const text = found.toString()
+  return text && `?${text}`
+}
+
+/** What to tell a person about an error of any kind. */
+export const sentence = (error: unknown): string =>
+  error instanceof Refused || error instanceof Unreachable ? error.message : 'Something went wrong on this page.'

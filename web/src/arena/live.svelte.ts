@@ -1,0 +1,217 @@
+/** A debate while it is watched: read once, then kept by its stream. Nothing missing, nothing twice: by seq. */
+import { get, post, sentence } from '../api/client'
+import { isFinal, type Debate, type DeltaEvent, type ListedDebate, type StatusEvent, type Turn } from '../api/types'
+import type { Connection } from '../stream/kept'
+import { follow, watch } from '../stream/link'
+import { slotOf, type OfDebate } from '../stream/protocol'
+
+/** What somebody is saying now. */
+export interface Speech {
+  slot: string
+  round: number
+  stage: string
+  actor: string
+  target: string | null
+  text: string
+  /** From before a cut: it goes as soon as something else is heard. */
+  stale: boolean
+}
+
+export type Verb = 'start' | 'stop' | 'pause' | 'resume' | 'end' | 'retry' | 'skip'
+
+export class LiveDebate {
+  debate = $state.raw<Debate | null>(null)
+  turns = $state.raw<Turn[]>([])
+  speeches = $state.raw<Speech[]>([])
+  connection = $state<Connection>('connecting')
+  /** Why it cannot be shown. */
+  error = $state('')
+  /** What a verb was refused with, or a notice of the log. */
+  notice = $state('')
+  busy = $state<Verb | null>(null)
+  /** What was asked for and comes about when the step in flight is done. */
+  wanted = $state<Verb | null>(null)
+
+  #seqs = new Set<number>()
+  #spoken = new Set<string>()
+  #lastSeq = 0
+  #deltas: DeltaEvent[] = []
+  #frame = 0
+  #unwatch: (() => void) | null = null
+  #unfollow: () => void
+  #closed = false
+  #rereading = false
+
+  constructor(readonly id: string) {
+    this.#unfollow = follow((message) => {
+      if (message.kind === 'listed' && message.debate.id === id) this.#figures(message.debate)
+    })
+    void this.#open()
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#unwatch?.()
+    this.#unfollow()
+    cancelAnimationFrame(this.#frame)
+  }
+
+  async act(verb: Verb, body: object = {}): Promise<void> {
+    this.busy = verb
+    this.notice = ''
+    try {
+      const debate = await post<Debate>(`/debates/${this.id}/${verb}`, body)
+      if (!this.debate || debate.last_seq >= this.debate.last_seq) this.debate = debate
+      this.wanted = this.debate.status === 'running' ? verb : null
+    } catch (error) {
+      this.notice = sentence(error)
+    } finally {
+      this.busy = null
+    }
+  }
+
+  async retryOpening(): Promise<void> {
+    this.error = ''
+    await this.#open()
+  }
+
+  async #open(): Promise<void> {
+    try {
+      await this.#read()
+    } catch (error) {
+      this.error = sentence(error)
+      return
+    }
+    if (this.#closed) return
+    if (this.debate && isFinal(this.debate.status)) this.connection = 'over'
+    else this.#watch()
+  }
+
+  #watch(): void {
+    this.#unwatch?.()
+    this.#unwatch = watch(this.id, this.#lastSeq, (message) => this.#hear(message))
+  }
+
+  /** The debate first: so all turns up to its last_seq are among those that are read after it. */
+  async #read(): Promise<void> {
+    const debate = await get<Debate>(`/debates/${this.id}`)
+    const after = this.turns.at(-1)?.seq ?? 0
+    const said = await get<{ items: Turn[] }>(`/debates/${this.id}/turns`, { after })
+    this.#add(said.items)
+    if (debate.last_seq >= this.#lastSeq) this.debate = debate
+    this.#lastSeq = Math.max(this.#lastSeq, debate.last_seq)
+  }
+
+  async #reread(rewatch: boolean): Promise<void> {
+    if (this.#rereading) return
+    this.#rereading = true
+    try {
+      await this.#read()
+      if (rewatch && !this.#closed) this.#watch()
+    } catch {
+      // the stream's next word brings it up again
+    } finally {
+      this.#rereading = false
+    }
+  }
+
+  #hear(message: OfDebate): void {
+    switch (message.kind) {
+      case 'turn':
+        this.#flush()
+        this.#seen(message.seq)
+        return this.#add([message.turn])
+      case 'status':
+        if (message.seq <= this.#lastSeq) return
+        this.#flush()
+        this.#seen(message.seq)
+        return this.#status(message.status)
+      case 'delta':
+        this.#deltas.push(message.delta)
+        this.#frame ||= requestAnimationFrame(() => this.#flush())
+        return
+      case 'reset':
+        this.turns = []
+        this.speeches = []
+        this.#seqs.clear()
+        this.#spoken.clear()
+        this.#lastSeq = 0
+        if (this.debate) this.debate = { ...this.debate, last_seq: 0 }
+        return
+      case 'behind':
+        return void this.#reread(true)
+      case 'changed':
+        return void this.#reread(false)
+      case 'connection':
+        if (message.state !== 'live' && this.speeches.length) {
+          this.speeches = this.speeches.map((speech) => ({ ...speech, stale: true }))
+        }
+        if (message.state === 'over') void this.#reread(false) // the last figures
+        this.connection = message.state
+    }
+  }
+
+  #seen(seq: number): void {
+    this.#lastSeq = Math.max(this.#lastSeq, seq)
+  }
+
+  #add(turns: Turn[]): void {
+    const fresh = turns.filter((turn) => !this.#seqs.has(turn.seq))
+    const last = fresh.at(-1)
+    if (!last) return
+    for (const turn of fresh) {
+      this.#seqs.add(turn.seq)
+      this.#spoken.add(slotOf(turn))
+    }
+    const inOrder = (fresh[0]?.seq ?? 0) > (this.turns.at(-1)?.seq ?? 0)
+    const all = [...this.turns, ...fresh]
+    this.turns = inOrder ? all : all.sort((a, b) => a.seq - b.seq)
+    this.speeches = this.speeches.filter(
+      (speech) => !this.#spoken.has(speech.slot) && (!speech.stale || speech.round === last.round),
+    )
+    if (this.debate && last.seq > this.debate.last_seq) {
+      const { stage, round } = last
+      this.debate = { ...this.debate, stage, round, last_seq: last.seq }
+    }
+  }
+
+  #status(event: StatusEvent): void {
+    if (!this.debate) return
+    const { status, failure, stage, round, progress, degraded, reason: stop_reason } = event
+    const ended_at = isFinal(status) ? event.at : this.debate.ended_at
+    const started_at = this.debate.started_at ?? (status === 'running' ? event.at : null)
+    const last_seq = this.#lastSeq
+    this.debate = {
+      ...this.debate,
+      ...{ status, failure, stage, round, progress, degraded, stop_reason, ended_at, started_at, last_seq },
+    }
+    if (status !== 'running') this.wanted = null
+    if (event.notice) this.notice = event.notice
+    if (status !== 'running' && status !== 'ending') this.speeches = []
+    else this.speeches = this.speeches.filter((speech) => !speech.stale)
+  }
+
+  /** What only the list's stream tells: usage and progress between two changes of status. */
+  #figures(listed: ListedDebate): void {
+    if (!this.debate || listed.updated_at < this.debate.updated_at) return
+    const { usage, progress, updated_at } = listed
+    this.debate = { ...this.debate, usage, progress, updated_at }
+  }
+
+  /** Apply the deltas of one frame. */
+  #flush(): void {
+    cancelAnimationFrame(this.#frame)
+    this.#frame = 0
+    const deltas = this.#deltas.splice(0)
+    if (!deltas.length) return
+    const now = new Map(this.speeches.map((speech) => [speech.slot, speech]))
+    for (const delta of deltas) {
+      const slot = slotOf(delta)
+      const before = now.get(slot)
+      if (this.#spoken.has(slot) || (delta.offset === 0 && !delta.text)) now.delete(slot)
+      else if (delta.offset === 0) now.set(slot, { ...delta, slot, stale: false })
+      else if (before) now.set(slot, { ...before, text: before.text + delta.text, stale: false })
+    }
+    this.speeches = [...now.values()]
+  }
+}

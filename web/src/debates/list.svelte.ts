@@ -1,0 +1,141 @@
+/** The list of debates: read page by page, kept current by the stream of changes. */
+import { get, sentence } from '../api/client'
+import type { DebatePage, ListedDebate, Status } from '../api/types'
+import { follow } from '../stream/link'
+
+const PAGE = 40
+const MOST = 200
+const GRACE = 1500
+const LIVE: Status[] = ['queued', 'running', 'paused', 'ending']
+
+export const FILTERS = {
+  all: { label: 'All', statuses: [] as Status[] },
+  live: { label: 'Under way', statuses: LIVE },
+  scheduled: { label: 'Scheduled', statuses: ['scheduled'] as Status[] },
+  completed: { label: 'Completed', statuses: ['completed'] as Status[] },
+  broken: { label: 'Stopped or failed', statuses: ['stopped', 'failed'] as Status[] },
+}
+export type Filter = keyof typeof FILTERS
+
+const newerFirst = (a: ListedDebate, b: ListedDebate): number =>
+  a.created_at === b.created_at ? (a.id < b.id ? 1 : -1) : a.created_at < b.created_at ? 1 : -1
+
+class DebateList {
+  items = $state.raw<ListedDebate[]>([])
+  filter = $state<Filter>('all')
+  words = $state('')
+  /** Whether anything was read yet. */
+  ready = $state(false)
+  loading = $state(false)
+  error = $state('')
+  /** Whether its stream is cut for longer than it takes to mend it. */
+  offline = $state(false)
+  #next = $state<string | null>(null)
+  #reading: AbortController | null = null
+  #soon: ReturnType<typeof setTimeout> | undefined
+  #cut: ReturnType<typeof setTimeout> | undefined
+
+  get more(): boolean {
+    return this.#next !== null
+  }
+
+  get narrowed(): boolean {
+    return this.filter !== 'all' || this.words.trim() !== ''
+  }
+
+  begin(): void {
+    follow((message) => {
+      if (message.kind === 'listed') return this.#change(message.debate)
+      clearTimeout(this.#cut)
+      if (message.state === 'lost') this.#cut = setTimeout(() => (this.offline = true), GRACE)
+      if (message.state !== 'live' && message.state !== 'reset') return
+      this.offline = false
+      void this.#refresh()
+    })
+    void this.read()
+  }
+
+  choose(filter: Filter): void {
+    this.filter = filter
+    void this.read()
+  }
+
+  search(words: string): void {
+    this.words = words
+    clearTimeout(this.#soon)
+    this.#soon = setTimeout(() => void this.read(), 200)
+  }
+
+  /** From the top. */
+  async read(): Promise<void> {
+    await this.#page(null, (page) => (this.items = page.items))
+  }
+
+  async readMore(): Promise<void> {
+    if (!this.#next || this.loading) return
+    await this.#page(this.#next, (page) => this.#merge(page.items))
+  }
+
+  /** All that is shown, as it is now: after a cut something may have been missed. */
+  async #refresh(): Promise<void> {
+    if (!this.ready) return
+    const shown = this.items.length
+    const found: ListedDebate[] = []
+    let cursor: string | null = null
+    do {
+      const limit = Math.min(MOST, Math.max(PAGE, shown - found.length))
+      const done = await this.#page(cursor, (page) => (found.push(...page.items), (cursor = page.next)), limit)
+      if (!done) return
+    } while (cursor && found.length < shown)
+    this.items = found
+  }
+
+  /** Whether it was read; not if another reading took its place. */
+  async #page(cursor: string | null, take: (page: DebatePage) => void, limit = PAGE): Promise<boolean> {
+    this.#reading?.abort()
+    const reading = (this.#reading = new AbortController())
+    this.loading = true
+    try {
+      const query = { status: FILTERS[this.filter].statuses, q: this.words.trim(), limit, cursor }
+      const page = await get<DebatePage>('/debates', query, reading.signal)
+      take(page)
+      this.#next = page.next
+      this.error = ''
+      this.ready = true
+    } catch (error) {
+      if (reading.signal.aborted) return false
+      this.error = sentence(error)
+    }
+    if (this.#reading === reading) this.loading = false
+    return this.error === ''
+  }
+
+  #merge(found: ListedDebate[]): void {
+    const whole = new Map(this.items.map((item) => [item.id, item]))
+    for (const item of found) whole.set(item.id, item)
+    this.items = [...whole.values()].sort(newerFirst)
+  }
+
+  #change(debate: ListedDebate): void {
+    const known = this.items.some((item) => item.id === debate.id)
+    const statuses = FILTERS[this.filter].statuses
+    if (statuses.length && !statuses.includes(debate.status)) {
+      if (known) this.items = this.items.filter((item) => item.id !== debate.id)
+    } else if (known) {
+      this.items = this.items.map((item) => (item.id === debate.id ? debate : item))
+    } else if (this.words.trim()) {
+      clearTimeout(this.#soon) // only the service knows whether it fits the search
+      this.#soon = setTimeout(() => void this.#refresh(), 300)
+    } else if (this.#belongs(debate)) {
+      this.#merge([debate])
+    }
+  }
+
+  /** Whether it stands among the pages that were read. */
+  #belongs(debate: ListedDebate): boolean {
+    const last = this.items.at(-1)
+    return this.ready && (!this.more || !last || newerFirst(debate, last) < 0)
+  }
+}
+
+export const list = new DebateList()

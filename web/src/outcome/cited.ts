@@ -1,0 +1,16 @@
+const CITED = /^([^]*?)\s*\[(turn:\d+(?:, turn:\d+)*|no turn cited)\]$/
+
+export interface Claim {
+  text: string
+  turns: number[]
+  /** Whether it says that nothing was cited; a sentence of the engine's own says neither. */
+  uncited: boolean
+}
+
+/** “It pays. [turn:3, turn:7]” → its words and its turns. */
+export function claim(said: string): Claim {
+  const found = CITED.exec(said)
+  if (!found) return { text: said, turns: [], uncited: false }
+  const turns = [...(found[2] ?? '').matchAll(/\d+/g)].map((number) => Number(number[0]))
+  return { text: found[1] ?? '', turns, uncited: turns.length === 0 }
+}

@@ -1,0 +1,39 @@
+import { get } from '../api/client'
+import { isFinal, type Debate, type Turn } from '../api/types'
+import type { Consensus, Found, Packet, Report } from './types'
+
+/** An end that is so fresh that files may still be under way, in milliseconds. */
+const JUST = 30_000
+
+export async function read(id: string): Promise<Found> {
+  const debate = await get<Debate>(`/debates/${id}`)
+  const none: Found = { debate, report: null, packet: null, consensus: null, turns: [] }
+  if (!isFinal(debate.status)) return none
+  const report = get<Report>(`/debates/${id}/report`)
+  if (debate.rules.outcome !== 'packet') return { ...none, report: await report }
+  const turns = get<{ items: Turn[] }>(`/debates/${id}/turns`)
+  if (!debate.outcome) return { ...none, report: await report, turns: (await turns).items }
+  const packet = get<Packet>(`/debates/${id}/packet`)
+  const consensus = kept(id, Date.now() - Date.parse(debate.ended_at ?? '') < JUST)
+  return { debate, report: await report, packet: await packet, consensus: await consensus, turns: (await turns).items }
+}
+
+/** `consensus.json`, or null: it may be gone or damaged, and the decision is there all the same. */
+async function kept(id: string, again: boolean): Promise<Consensus | null> {
+  const replay = await get<{ consensus: Consensus | null }>(`/debates/${id}/replay`).catch(() => null)
+  if (isConsensus(replay?.consensus ?? null)) return replay?.consensus ?? null
+  if (!again) return null
+  await new Promise((resolve) => setTimeout(resolve, 1000)) // it is being written
+  return kept(id, false)
+}
+
+/** A file that somebody edited may hold anything. */
+function isConsensus(found: Consensus | null): found is Consensus {
+  const lists = [found?.tally?.round1, found?.tally?.final, found?.moved, found?.missing]
+  return (
+    lists.every((list) => Array.isArray(list)) &&
+    [...(found?.tally.round1 ?? []), ...(found?.tally.final ?? [])].every((counted) => Array.isArray(counted?.stands)) &&
+    (found?.moved ?? []).every((move) => Array.isArray(move?.turns) && Array.isArray(move?.after)) &&
+    typeof found?.withoutMapping === 'object'
+  )
+}

@@ -1,0 +1,108 @@
+/** What a debate leaves behind: core/packet.py, core/council.py and core/report.py, as JSON. */
+import type { Debate, Stance, Status, StopReason, Turn } from '../api/types'
+
+export const ROLES = ['Proponent', 'Critic', 'Analyst', 'Synthesizer', 'Judge'] as const
+
+export interface Packet {
+  runId: string
+  problem: string
+  constraints: string[]
+  outputType: string
+  participants: { role: string; modelProvider: string; modelName: string }[]
+  consensus: { consensusScore: number; confidenceScore: number; keyAgreements: string[]; keyDisagreements: string[] }
+  decision: { selectedOption: string; whySelected: string[]; rejectedOptions: { option: string; reason: string }[] }
+  risks: { risk: string; severity: 'high' | 'medium' | 'low'; mitigation: string }[]
+  nextActions: { id: string; action: string; owner: string; due: string }[]
+  trace: { roundRefs: string[]; evidenceRefs: string[] }
+  timestamps: { startedAt: string; finishedAt: string }
+  degraded: boolean
+  errorCodes: string[]
+}
+
+export interface Stand {
+  role: string
+  option: string
+  confidence: number
+  turn: number
+}
+
+export interface Counted {
+  option: string
+  support: number
+  stands: Stand[]
+}
+
+export interface Move {
+  role: string
+  from: string
+  to: string
+  turns: number[]
+  after: { role: string; turn: number }[]
+}
+
+export interface Missing {
+  role: string
+  stage: string
+  turn: number
+  errorCode: string | null
+  errorMessage: string | null
+}
+
+/** `consensus.json` */
+export interface Consensus {
+  consensusScore: number
+  confidenceScore: number
+  favoured: string | null
+  withoutMapping: { consensusScore: number; favoured: string | null }
+  tally: { round1: Counted[]; final: Counted[] }
+  moved: Move[]
+  droppedCitations: number
+  missing: Missing[]
+}
+
+export interface Statistics {
+  turns: number
+  words: number
+  inputTokens: number
+  outputTokens: number
+  costUsd: number
+  seconds: number
+  retries: number
+  failures: number
+  longestTurnWords: number
+  share: number
+  estimated: boolean
+}
+
+export interface ReportSpeaker {
+  id: string
+  name: string
+  role: string
+  stance: Stance
+  models: string[]
+  mainPoints: { text: string; turn: number }[]
+  statistics: Statistics
+}
+
+export interface Report {
+  motion: string
+  status: Status
+  stopReason: StopReason | null
+  degraded: boolean
+  durationSeconds: number | null
+  summary: { text: string; by: 'judge' | 'host' | 'participant' | 'extraction'; turn: number | null }
+  speakers: ReportSpeaker[]
+  totals: Statistics
+  rounds: { round: number; stage: string; turns: number; words: number; seconds: number }[]
+  timeline: { turn: number; speaker: string; seconds: number; words: number; failed: boolean }[]
+  failures: { turn: number; round: number; stage: string; speaker: string; model: string; errorCode: string | null }[]
+}
+
+/** All that the screen shows; of a council the last three too. */
+export interface Found {
+  debate: Debate
+  report: Report | null
+  packet: Packet | null
+  consensus: Consensus | null
+  turns: Turn[]
+}

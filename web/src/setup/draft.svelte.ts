@@ -1,0 +1,269 @@
+/** A debate that is being set up: what was entered, what it comes to, and what is wrong with it. */
+import { layout, type Leg, type Seat } from '../arena/plan'
+import type { CouncilAsked, DebateAsked, Format, OutputType, Stance } from '../api/types'
+import { keepAgents, keepCast, lastCast, savedAgents, type Agent, type KeptSeat } from './kept'
+
+export const MOST_MOTION = 4000
+const MOST_NAME = 60
+const MOST_BIO = 2000
+const MOST_CONSTRAINTS = 20
+const NAMES = ['Ada', 'Ben', 'Cleo', 'Dov', 'Edda', 'Finn', 'Gita', 'Hugo', 'Ines', 'Jun', 'Kaya', 'Leo']
+
+export const LIMITS = {
+  max_turn_seconds: { label: 'Seconds for a turn', min: 5, max: 120, usual: 35, step: 1 },
+  max_turn_tokens: { label: 'Tokens for a turn', min: 128, max: 4096, usual: 900, step: 1 },
+  max_total_tokens: { label: 'Tokens in all', min: 1, max: 1e12, usual: null, step: 1 },
+  max_cost_usd: { label: 'Cost in all, US$', min: 0, max: 1e6, usual: null, step: 'any' },
+} as const
+export type Limit = keyof typeof LIMITS
+export const LIMIT_NAMES = Object.keys(LIMITS) as Limit[]
+const MOST_TURNS = 2000
+
+export interface SeatDraft extends KeptSeat {
+  key: number
+}
+
+let keys = 0
+const seatOf = (seat: KeptSeat): SeatDraft => ({ ...seat, key: ++keys })
+
+export class Draft {
+  motion = $state('')
+  formatName = $state('')
+  options = $state<Record<string, number | null>>({})
+  maxTurns = $state<number | null>(null)
+  seats = $state<SeatDraft[]>([])
+  host = $state<Agent & { wanted: boolean }>({ name: '', bio: '', model: '', wanted: true })
+  limits = $state<Record<Limit, number | null>>({ max_turn_seconds: null, max_turn_tokens: null, max_total_tokens: null, max_cost_usd: null })
+  onFailure = $state<'' | 'pause' | 'degrade'>('')
+  outputType = $state<OutputType>('decision')
+  constraints = $state('')
+  record = $state<'' | 'decision' | 'worklog'>('')
+  /** The council's models, by role. */
+  models = $state<Record<string, string>>({})
+  agents = $state.raw<Agent[]>(savedAgents())
+  /** What the service said against it, by field. */
+  refused = $state.raw<{ field: string; sentence: string; of: string } | null>(null)
+
+  constructor(readonly formats: Format[]) {
+    const kept = lastCast()
+    if (kept) {
+      this.seats = kept.seats.map(seatOf)
+      this.host = kept.host
+      this.models = kept.models
+    }
+    this.choose(formats.some((one) => one.name === kept?.format) ? (kept?.format ?? '') : (formats[0]?.name ?? ''))
+  }
+
+  // --- the format
+
+  readonly format = $derived.by(() => this.formats.find((one) => one.name === this.formatName))
+  readonly isCouncil = $derived(this.format?.outcome === 'packet' && this.format.roster.roles.length > 0)
+
+  choose(name: string): void {
+    this.formatName = name
+    const format = this.format
+    if (!format) return
+    this.options = Object.fromEntries(Object.entries(format.options).map(([option, { default: usual }]) => [option, usual]))
+    this.maxTurns = null
+    if (!format.roster.roles.length) while (this.seats.length < format.roster.min) this.addSeat()
+  }
+
+  /** Whether a stage goes on until a number of turns, which is then the question to ask. */
+  readonly isEndless = $derived(
+    !!this.format?.stages.some((stage) => (typeof stage.rounds === 'string' ? this.options[stage.rounds] : stage.rounds) === 0),
+  )
+
+  /** The course of any format with this cast; for the one that is chosen, with its options. */
+  legs(format: Format): Leg[] {
+    const chosen = format.name === this.formatName
+    const usual = Object.entries(format.options).map(([name, option]) => [name, (chosen ? this.options[name] : null) ?? option.default])
+    return layout(format, {
+      participants: this.#cast(format),
+      host: this.hasHost(format) ? { id: 'host', role: 'host', stance: 'neutral' } : null,
+      options: Object.fromEntries(usual) as Record<string, number>,
+      maxTurns: chosen ? this.maxTurns : null,
+    })
+  }
+
+  #cast(format: Format): Seat[] {
+    const { roles, min, max } = format.roster
+    if (roles.length) return roles.map((role) => ({ id: role, role, stance: 'neutral' }))
+    const taken: Seat[] = this.seats.slice(0, max).map((seat) => ({ id: String(seat.key), role: '', stance: seat.stance }))
+    while (taken.length < min) taken.push({ id: `more ${taken.length}`, role: '', stance: 'neutral' })
+    return taken
+  }
+
+  hasHost(format: Format): boolean {
+    return format.roster.host === 'required' || (format.roster.host === 'optional' && this.host.wanted)
+  }
+
+  readonly turnTokens = $derived(this.limits.max_turn_tokens ?? LIMITS.max_turn_tokens.usual)
+
+  // --- the cast
+
+  /** Those who take part: a duel has two seats, however many are kept for another format. */
+  readonly seated = $derived(this.seats.slice(0, this.format?.roster.max ?? 12))
+
+  addSeat(): void {
+    const taken = new Set(this.seats.map((seat) => seat.name))
+    const name = NAMES.find((one) => !taken.has(one)) ?? ''
+    const stance: Stance = (['pro', 'con'] as const)[this.seats.length % 2] ?? 'neutral'
+    this.seats.push(seatOf({ name, stance, bio: '', model: '' }))
+  }
+
+  removeSeat(key: number): void {
+    this.seats = this.seats.filter((seat) => seat.key !== key)
+  }
+
+  saveAgent({ name, bio, model }: Agent): void {
+    this.agents = [...this.agents.filter((one) => one.name !== name), { name, bio, model }]
+    keepAgents(this.agents)
+  }
+
+  forgetAgent(name: string): void {
+    this.agents = this.agents.filter((one) => one.name !== name)
+    keepAgents(this.agents)
+  }
+
+  // --- what is wrong, by the service's names for the fields
+
+  readonly firstProblems = $derived.by(() => new Map([...this.#motionProblems(), ...this.#optionProblems()]))
+  readonly problems = $derived.by(
+    () =>
+      new Map([
+        ...this.firstProblems,
+        ...(this.isCouncil ? this.#constraintProblems() : this.#castProblems()),
+        ...this.#limitProblems(),
+        ...this.#refusal(),
+      ]),
+  )
+
+  #motionProblems(): [string, string][] {
+    if (!this.motion.trim()) return [['motion', 'Say what is to be debated.']]
+    if (this.motion.length > MOST_MOTION) {
+      return [['motion', `It has ${this.motion.length.toLocaleString('en')} characters; ${MOST_MOTION.toLocaleString('en')} is the most.`]]
+    }
+    return []
+  }
+
+  #optionProblems(): [string, string][] {
+    const found: [string, string][] = []
+    for (const [name, option] of Object.entries(this.format?.options ?? {})) {
+      const problem = outside(this.options[name] ?? null, option.min, option.max, true)
+      if (problem) found.push([`options.${name}`, problem])
+    }
+    if (this.isEndless && this.maxTurns !== null) {
+      const problem = outside(this.maxTurns, 1, MOST_TURNS, true)
+      const format = this.format
+      if (problem) found.push(['limits.max_turns', problem])
+      else if (format && this.legs(format).some((leg) => leg.turns === 0)) {
+        found.push(['limits.max_turns', 'That leaves no turn for the debate itself.'])
+      }
+    }
+    return found
+  }
+
+  #castProblems(): [string, string][] {
+    const found: [string, string][] = []
+    const format = this.format
+    const names = new Set<string>()
+    const check = (agent: Agent, field: string, usual = ''): void => {
+      const name = (agent.name.trim() || usual).toLowerCase()
+      if (!name) found.push([`${field}.name`, 'Give it a name.'])
+      else if (names.has(name)) found.push([`${field}.name`, 'Somebody else has this name.'])
+      else if (name.length > MOST_NAME) found.push([`${field}.name`, `${MOST_NAME} characters is the most.`])
+      names.add(name)
+      if (agent.bio.length > MOST_BIO) found.push([`${field}.bio`, `It has ${agent.bio.length.toLocaleString('en')} characters; ${MOST_BIO.toLocaleString('en')} is the most.`])
+      if (agent.model && !/^[\w.-]+(:.+)?$/.test(agent.model)) found.push([`${field}.model`, 'A model is written provider:name.'])
+    }
+    this.seated.forEach((seat, place) => check(seat, `participants[${place}]`))
+    if (format && this.hasHost(format)) check(this.host, 'host', 'Host')
+    if (format && this.seated.length < format.roster.min) {
+      found.push(['participants', `A ${format.name} needs ${format.roster.min} speakers.`])
+    }
+    return found
+  }
+
+  #constraintProblems(): [string, string][] {
+    return this.#constraints().length > MOST_CONSTRAINTS ? [['constraints', `${MOST_CONSTRAINTS} is the most.`]] : []
+  }
+
+  #limitProblems(): [string, string][] {
+    return LIMIT_NAMES.flatMap((name) => {
+      const { min, max, step } = LIMITS[name]
+      const value = this.limits[name]
+      const problem = value === null ? '' : outside(value, min, max, step === 1 && name !== 'max_turn_seconds')
+      return problem ? [[`limits.${name}`, problem] as [string, string]] : []
+    })
+  }
+
+  /** As long as nothing was changed since. */
+  #refusal(): [string, string][] {
+    return this.refused && this.refused.of === JSON.stringify(this.asked()) ? [[this.refused.field, this.refused.sentence]] : []
+  }
+
+  // --- what is asked for
+
+  asked(): DebateAsked | CouncilAsked {
+    return this.isCouncil ? this.#askedCouncil() : this.#askedDebate()
+  }
+
+  #askedDebate(): DebateAsked {
+    const format = this.format
+    const limits = Object.fromEntries(LIMIT_NAMES.flatMap((name) => (this.limits[name] === null ? [] : [[name, this.limits[name]]])))
+    return {
+      motion: this.motion,
+      format: this.formatName,
+      participants: this.seated.map(({ stance, ...agent }) => ({ ...filled(agent), stance })),
+      ...(format && this.hasHost(format) && { host: filled({ ...this.host, name: this.host.name.trim() || 'Host' }) }),
+      options: Object.fromEntries(Object.entries(this.options).filter(([, value]) => value !== null)) as Record<string, number>,
+      limits: { ...limits, ...(this.isEndless && this.maxTurns !== null && { max_turns: this.maxTurns }) },
+      ...(this.onFailure && { on_failure: this.onFailure }),
+      start: true,
+    }
+  }
+
+  #askedCouncil(): CouncilAsked {
+    const participants = (this.format?.roster.roles ?? []).flatMap((role) => {
+      const [provider = '', ...name] = (this.models[role] ?? '').split(':')
+      return provider ? [{ role, model_provider: provider, ...(name.length && { model_name: name.join(':') }) }] : []
+    })
+    const { max_turn_seconds, max_turn_tokens } = this.limits
+    return {
+      problem: this.motion,
+      output_type: this.outputType,
+      constraints: this.#constraints(),
+      participants,
+      ...(max_turn_seconds !== null && { max_turn_seconds }),
+      ...(max_turn_tokens !== null && { max_turn_tokens }),
+      ...(this.record && { writeback_record_type: this.record }),
+    }
+  }
+
+  #constraints(): string[] {
+    return this.constraints.split('\n').map((line) => line.trim()).filter(Boolean)
+  }
+
+  /** For the next time. */
+  remember(): void {
+    keepCast({
+      format: this.formatName,
+      seats: this.seats.map(({ name, stance, bio, model }) => ({ name, stance, bio, model })),
+      host: { ...this.host },
+      models: { ...this.models },
+    })
+  }
+}
+
+const filled = ({ name, bio, model }: Agent): { name: string; bio?: string; model?: string } => ({
+  name: name.trim(),
+  ...(bio.trim() && { bio: bio.trim() }),
+  ...(model.trim() && { model: model.trim() }),
+})
+
+function outside(value: number | null, min: number, max: number, whole: boolean): string {
+  if (value === null || Number.isNaN(value) || value < min || value > max) {
+    return `Between ${min.toLocaleString('en')} and ${max.toLocaleString('en')}.`
+  }
+  return whole && !Number.isInteger(value) ? 'A whole number.' : ''
+}

@@ -1,0 +1,37 @@
+/** What tabs and the hub say to each other, through a MessagePort. */
+import type { DeltaEvent, ListedDebate, StatusEvent, Turn } from '../api/types'
+import type { Connection } from './kept'
+
+export type ToHub =
+  | { kind: 'hello'; token: string; visible: boolean }
+  | { kind: 'lock'; name: string }
+  | { kind: 'token'; token: string }
+  | { kind: 'visible'; visible: boolean }
+  | { kind: 'watch'; id: string; after: number }
+  | { kind: 'unwatch'; id: string }
+  | { kind: 'nudge' }
+  | { kind: 'bye' }
+
+export type Durable =
+  | { kind: 'turn'; id: string; seq: number; turn: Turn }
+  | { kind: 'status'; id: string; seq: number; status: StatusEvent }
+
+/** `behind`: more was said than the hub keeps; `changed`: it is parked, and the list saw a change.
+ *  Either way the tab reads the log itself. */
+export type OfDebate =
+  | Durable
+  | { kind: 'delta'; id: string; delta: DeltaEvent }
+  | { kind: 'reset'; id: string }
+  | { kind: 'behind'; id: string }
+  | { kind: 'changed'; id: string }
+  | { kind: 'connection'; id: string; state: Connection }
+
+export type ToTab =
+  | OfDebate
+  | { kind: 'token'; token: string }
+  | { kind: 'refused' }
+  | { kind: 'listed'; debate: ListedDebate }
+  | { kind: 'feed'; state: Connection | 'reset' }
+
+export const slotOf = (said: { round: number; actor: string; target: string | null }): string =>
+  `${said.round}\n${said.actor}\n${said.target ?? ''}`
