@@ -39,7 +39,7 @@ chromium:
 	} || { echo "The tests of the page need Chromium: install it, so that 'chromium' is found."; exit 1; }
 
 test: setup web chromium check
-	$(BIN)/pytest
+	$(BIN)/pytest -n 3 --dist loadfile
 
 check: setup web
 	$(BIN)/ruff check src tests bench hatch_build.py

@@ -1,5 +1,6 @@
 """The HTTP service: routes, gate and streams around one Service."""
 
+import logging
 import socket
 from collections.abc import Callable
 from importlib import resources
@@ -26,6 +27,8 @@ from moot.errors import MootError
 from moot.metrics import Metrics
 from moot.ports import Speaker
 from moot.settings import Settings, secret
+
+log = logging.getLogger(__name__)
 
 ABOUT = """\
 Debates between language models, carried to their end. Begin one with `POST /debates`, follow it
@@ -102,7 +105,6 @@ async def serve(
     sock: socket.socket,
     *,
     ready: Callable[[Server], None] = lambda _: None,
-    found: Callable[[str], None] = lambda _: None,
     speaker: Speaker | None = None,
 ) -> None:
     """Serve until told to stop; then end the streams, and let the debates go to the next start."""
@@ -110,7 +112,7 @@ async def serve(
     host = sock.getsockname()[0]
     metrics = Metrics()
     async with open_service(
-        settings, live=True, meter=metrics, found=found, speaker=speaker, pace=settings.pace
+        settings, live=True, meter=metrics, found=_found, speaker=speaker, pace=settings.pace
     ) as service:
         streams = Streams(service, _shown(service), settings.streams_per_client, metrics.dropped)
         figures = Figures()
@@ -124,6 +126,10 @@ async def serve(
         whole = gated(app, settings, host, metrics)
         server = Server(config(whole, settings.trusted_proxies), ready, streams.close)
         await server.serve(sockets=[sock])
+
+
+def _found(debate_id: str) -> None:
+    log.info("going on with %s, which nobody had in hand", debate_id)
 
 
 def _shown(service: Service) -> Shown:

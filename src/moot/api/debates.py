@@ -62,7 +62,10 @@ def shown(debate: Debate) -> dict[str, Any]:
 async def create_debate(moot: Moot, asked: schemas.DebateAsked, key: Key = None) -> Response:
     wanted = asked.model_dump(exclude_none=True)
     once = _once(key, "debates", asked.model_dump())
-    return _made(await moot.service.create(wanted.pop("motion"), **wanted, once=once))
+    try:
+        return _made(await moot.service.create(wanted.pop("motion"), **wanted, once=once))
+    except NotFoundError as error:  # of a format: the address was right, what was asked is not
+        raise InputError(error.message, error.field) from None
 
 
 @router.post(
@@ -74,7 +77,9 @@ async def create_debate(moot: Moot, asked: schemas.DebateAsked, key: Key = None)
     openapi_extra={
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": schemas.CouncilAsked}},
+            "content": {
+                "application/json": {"schema": {"$ref": "#/components/schemas/CouncilAsked"}}
+            },
         }
     },
 )
@@ -161,7 +166,7 @@ VERBS: dict[Verb, str] = {
 
 def _verb(name: Verb, summary: str) -> None:
     async def act(
-        moot: Moot, debate_id: DebateId, _: Annotated[schemas.Nothing | None, Body()] = None
+        moot: Moot, debate_id: DebateId, nothing: Annotated[schemas.Nothing | None, Body()] = None
     ) -> Response:
         doing = getattr(moot.service, name)
         return as_json(shown(await doing(debate_id)), 202)

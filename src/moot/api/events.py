@@ -30,11 +30,15 @@ async def debate_events(
     request: Request,
     debate_id: DebateId,
     last_event_id: Annotated[
-        str | None, Header(description="The last seq that was heard. Beats the query parameter.")
+        str | None, Header(description="The last seq that was heard; beats last_event_id.")
     ] = None,
     first: Annotated[
         str | None,
-        Query(alias="last_event_id", description="The same, for a first time.", examples=["0"]),
+        Query(
+            alias="last_event_id",
+            description="The same, for those who cannot send headers.",
+            examples=["0"],
+        ),
     ] = None,
 ) -> Response:
     after = last_heard(last_event_id, first) or 0

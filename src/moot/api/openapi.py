@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from moot.api.schemas import Problem
+from moot.api.schemas import CouncilAsked, Problem
 
 FRAMEWORKS = ("HTTPValidationError", "ValidationError")
 """Shapes that FastAPI describes and moot never sends."""
@@ -24,9 +24,10 @@ def _document(app: FastAPI) -> dict[str, Any]:
     schemas: dict[str, Any] = made["components"]["schemas"]
     for name in FRAMEWORKS:
         schemas.pop(name, None)
-    problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-    schemas |= problem.pop("$defs")
-    schemas["Problem"] = problem
+    for shape in (Problem, CouncilAsked):
+        whole = shape.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas |= whole.pop("$defs")
+        schemas[shape.__name__] = whole
     for path in made["paths"].values():
         for operation in path.values():
             _without_frameworks(operation["responses"])

@@ -114,15 +114,22 @@ def _invalid(_: Request, error: Exception) -> Response:
         for problem in error.errors()
     ]
     first = error.errors()[0]
+    where = problems[0]["field"]
     if first["loc"][0] == "path":
         given = str(first.get("input", ""))[:60]
         sentence = f"There is no debate {given!a}. GET /debates shows what there is."
         return response(404, sentence, InputError.code, field="id")
     if first["type"] == "json_invalid":
         sentence = f"The body is not valid JSON: {first.get('ctx', {}).get('error', '')}."
-        return response(422, sentence, InputError.code, field="body", errors=problems)
-    where = problems[0]["field"]
-    sentence = f"{where}: {problems[0]['message']}."
+        return response(422, sentence, InputError.code, field="body")
+    if first["type"] == "missing":
+        sentence = f"{where} is missing."
+    elif first["type"] in ("model_attributes_type", "model_type", "dict_type"):
+        sentence = f"{where} must be a JSON object."
+    elif first["loc"] == ("query", "cursor"):
+        sentence = "That is no cursor of a page; take `next` of one."
+    else:
+        sentence = f"{where}: {problems[0]['message']}."
     return response(422, sentence, InputError.code, field=where, errors=problems)
 
 
@@ -142,6 +149,7 @@ def _http(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     details = {
+        400: "The body cannot be read as JSON.",
         404: "There is nothing here. GET /docs shows what there is.",
         405: f"{request.method} is not possible here; the header Allow says what is.",
     }

@@ -7,11 +7,10 @@ encoded by `core.codec`; a test holds them against these.
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
 
 from moot.core.debate import Kind, OnFailure, Stance, TurnStatus
 from moot.core.format import MAX_PARTICIPANTS, MAX_TURNS
-from moot.core.request import MAX_BIO, MAX_CONSTRAINTS, MAX_MOTION, OUTPUT_TYPES
+from moot.core.request import MAX_BIO, MAX_CONSTRAINTS, MAX_MOTION
 from moot.core.status import Status, StopReason
 
 ID_PATTERN = "^debate_[0-9]{8}_[0-9]{6}_[a-z2-7]{6}$"
@@ -102,52 +101,39 @@ class DebateAsked(_Asked):
     )
 
 
-def _either(properties: dict[str, Any]) -> dict[str, Any]:
-    """Each name in both spellings."""
-    return properties | {to_camel(name): shape for name, shape in properties.items()}
+class CouncilSeatAsked(_Asked):
+    role: Annotated[str, Field(examples=["Critic"])] | None = None
+    model_provider: Annotated[str, Field(examples=["claude"])] | None = None
+    model_name: str | None = None
 
 
-CouncilAsked: dict[str, Any] = {
-    "type": "object",
-    "description": "A problem for the council. Names may be written in camelCase as well.",
-    "properties": _either(
-        {
-            "problem": {"type": "string", "minLength": 1, "maxLength": MAX_MOTION},
-            "output_type": {"enum": list(OUTPUT_TYPES)},
-            "constraints": {
-                "type": "array",
-                "items": {"type": "string", "minLength": 1},
-                "maxItems": MAX_CONSTRAINTS,
-            },
-            "participants": {
-                "type": "array",
-                "maxItems": MAX_PARTICIPANTS,
-                "items": {
-                    "type": "object",
-                    "properties": _either(
-                        {
-                            name: {"type": "string"}
-                            for name in ("role", "model_provider", "model_name")
-                        }
-                    ),
-                    "additionalProperties": False,
-                },
-            },
-            "max_turn_seconds": {"type": "number", "minimum": 5, "maximum": 120},
-            "max_turn_tokens": {"type": "integer", "minimum": 128, "maximum": 4096},
-            "writeback_record_type": {"enum": ["decision", "worklog"]},
-        }
-    ),
-    "required": ["problem"],
-    "anyOf": [{"required": ["output_type"]}, {"required": ["outputType"]}],
-    "additionalProperties": False,
-    "example": {
-        "problem": "Should we move to Postgres?",
-        "output_type": "decision",
-        "constraints": ["no downtime"],
-        "participants": [{"role": "Critic", "model_provider": "claude"}],
-    },
-}
+class CouncilAsked(_Asked):
+    """A problem for the council. Names may be written in camelCase as well."""
+
+    problem: Annotated[str, Field(min_length=1, max_length=MAX_MOTION)]
+    output_type: Literal["decision", "writing", "architecture", "planning", "evaluation"]
+    constraints: Annotated[
+        list[Annotated[str, Field(min_length=1)]], Field(max_length=MAX_CONSTRAINTS)
+    ] = []
+    participants: Annotated[list[CouncilSeatAsked], Field(max_length=MAX_PARTICIPANTS)] = []
+    max_turn_seconds: Annotated[float, Field(ge=5, le=120)] | None = None
+    max_turn_tokens: Annotated[int, Field(ge=128, le=4096)] | None = None
+    writeback_record_type: Literal["decision", "worklog"] | None = None
+
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "problem": "Should we move to Postgres?",
+                    "output_type": "decision",
+                    "constraints": ["no downtime"],
+                    "participants": [{"role": "Critic", "model_provider": "claude"}],
+                }
+            ]
+        },
+    )
 
 
 class Nothing(_Asked):

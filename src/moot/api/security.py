@@ -113,7 +113,9 @@ class Gate:
         if scheme.lower() != "bearer" or not right:
             raise ProblemError(
                 401,
-                "A token is needed: Authorization: Bearer …, as MOOT_TOKEN says.",
+                "That is not the token of this service."
+                if given
+                else "A token is needed: Authorization: Bearer …, as MOOT_TOKEN says.",
                 {"WWW-Authenticate": 'Bearer realm="moot"'},
             )
 
@@ -199,7 +201,8 @@ class Rates:
             wait = max(1, round((1 - left) / self._rate))
             raise ProblemError(
                 429,
-                f"More than {self._rate:g} requests a second came from this address.",
+                f"More than {self._rate:g} requests a second came from this address. Wait a "
+                "little, or raise MOOT_RATE_PER_SECOND.",
                 {"Retry-After": str(wait)},
             )
 

@@ -1,6 +1,7 @@
 """uvicorn, less patient: with those who dawdle over their request, and at the end."""
 
 import asyncio
+import errno
 import resource
 import signal
 import socket
@@ -144,8 +145,13 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host, port))
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         sock.close()
+        if isinstance(error, socket.gaierror | UnicodeError) or error.errno == errno.EADDRNOTAVAIL:
+            raise InputError(
+                f"{host} is no address of this machine. Choose another with --host or MOOT_HOST.",
+                "host",
+            ) from None
         raise InputError(
             f"{host} port {port} cannot be listened on: {error.strerror}. "
             "Choose another with --port or MOOT_PORT (0 takes any that is free).",

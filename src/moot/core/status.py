@@ -37,7 +37,21 @@ RUNNABLE: frozenset[Status] = frozenset({"queued", "running", "ending"})
 """Statuses in which a worker may claim the debate."""
 
 
+_OVER = "It is over: read it, or begin another."
+POSSIBLE: dict[Status, str] = {
+    "scheduled": "It has not been started yet: start it, or stop it.",
+    "queued": "It begins in a moment: wait for it, or stop it.",
+    "running": "It is under way: pause it, end it, or stop it.",
+    "paused": "Resume it, end it, or stop it.",
+    "ending": "Its closing summary is being written: wait for it, or stop it.",
+    "completed": _OVER,
+    "stopped": _OVER,
+    "failed": _OVER,
+}
+"""What a person can do with a debate in that status."""
+
+
 def check(before: Status, after: Status) -> None:
     """Refuse a transition that the table does not have."""
     if after not in TRANSITIONS[before]:
-        raise StateError(f"A debate that is {before} cannot become {after}.")
+        raise StateError(f"A debate that is {before} cannot become {after}. {POSSIBLE[before]}")

@@ -27,7 +27,7 @@ from moot.core.schedule import Finish, Slot, Step, Wave
 from moot.core.status import RUNNABLE
 from moot.core.times import iso
 from moot.core.transcript import UNDERSTUDY
-from moot.engine import failpoints, finish
+from moot.engine import failpoints, finish, news
 from moot.engine.lease import Hand, Keeper, is_dead
 from moot.errors import (
     PacketError,
@@ -91,8 +91,7 @@ class Advancer:
         except NotClaimedError as reason:
             log.debug("not claimed: %s", reason)
             return None
-        for event in claimed.events:
-            self._bus.publish(event)
+        news.tell(self._bus, claimed.events)
         failpoints.hit("claimed")
         hand = self._keeper.hold(debate_id, claimed.debate.fence)
         run = _Run(hand, claimed.debate, Heard(turns))
@@ -101,7 +100,7 @@ class Advancer:
             while run.debate.status in RUNNABLE and not hand.lost:
                 await self._next(run)
         except FencedError as reason:
-            log.info("let go: %s", reason)
+            log.debug("let go: %s", reason)
         finally:
             self._keeper.drop(hand)
             if run.debate.lease_owner is not None:
@@ -374,7 +373,7 @@ class Advancer:
         usage = Usage(error.input_tokens, error.output_tokens, error.cost_usd)
         run.spent[slot] = run.spent.get(slot, NO_USAGE) + replace(usage, calls=1)
         ended = Ended(attempt.n, "failed", at, error_code=error.code, usage=usage)
-        log.info("%s: %s failed: %s", run.debate.id, step.actor, error.code)
+        log.info("%s: %s failed, try %d: %s", run.debate.id, step.actor, tried, error.code)
         decision = retry.decide(error, tried, slot in run.repairs)
         if isinstance(error, ProviderShapeError):
             run.repairs[slot] = error
@@ -479,8 +478,7 @@ class Advancer:
 
     async def _change(self, debate_id: str, move: Move) -> Change:
         change = await self._store.change(debate_id, move)
-        for event in change.events:
-            self._bus.publish(event)
+        news.tell(self._bus, change.events)
         return change
 
 

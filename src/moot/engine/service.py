@@ -14,6 +14,7 @@ from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.format import Format
 from moot.core.ids import ALPHABET, check_id
 from moot.core.times import iso, stamp
+from moot.engine import news
 from moot.engine.advance import Advancer
 from moot.engine.ear import Subscription
 from moot.engine.finish import Filer, at_rest
@@ -169,7 +170,9 @@ class Service:
         except NotFoundError:
             raise
         except InputError as error:  # in the words of the request
-            field = (error.field or "").removeprefix("limits.").replace("motion", "problem")
+            field = (error.field or "").removeprefix("limits.")
+            if error.message.startswith("The motion"):
+                field = "problem"
             raise InputError(error.message.replace("The motion", "The problem"), field) from None
 
     async def start(self, debate_id: str) -> Debate:
@@ -252,8 +255,8 @@ class Service:
         return self._keeper.count
 
     async def ping(self) -> None:
-        """Raises StorageError where the database does not answer."""
-        await self._store.last_logged()
+        """Raises StorageError where the database cannot be written."""
+        await self._store.ping()
 
     async def counts(self) -> dict[str, int]:
         """How many debates there are, by status."""
@@ -378,8 +381,7 @@ class Service:
         return moves.held(debate, self._clock.now(), is_dead)
 
     def _publish(self, change: Change) -> None:
-        for event in change.events:
-            self._bus.publish(event)
+        news.tell(self._bus, change.events)
 
 
 def _new_id(now: float) -> str:

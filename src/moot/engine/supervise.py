@@ -58,10 +58,14 @@ class Supervisor:
         return lost
 
     async def _sweep_on(self, found: Callable[[str], None]) -> None:
+        said = ""
         while True:
             try:
                 for debate_id in await self.sweep():
                     found(debate_id)
+                said = ""
             except MootError as error:
-                log.warning("a sweep failed: %s", error)
+                if said != str(error):  # once, as long as it stays the same
+                    log.warning("a sweep failed: %s", error)
+                said = str(error)
             await asyncio.sleep(self._every)

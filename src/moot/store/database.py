@@ -8,6 +8,7 @@ and must do nothing but read and write the database.
 
 import asyncio
 import queue
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from moot.store.query import Connection
 
 T = TypeVar("T")
 BUSY_SECONDS = 20.0
+LEAST_ROOM = 8 << 20  # bytes
 
 
 @dataclass(slots=True)
@@ -70,6 +72,12 @@ class Database:
         """Run `fn` on what is committed, beside the writer."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._read, fn)
+
+    async def ping(self) -> None:
+        """Raises StorageError where a write would fail: no lock, no leave, or no room."""
+        await self.write(lambda _: None)
+        if shutil.disk_usage(self.path.parent).free < LEAST_ROOM:
+            raise StorageError(f"The disk that holds {self.path.parent.parent} is full. Make room.")
 
     def close(self) -> None:
         """Finish what waits, then let go of the file."""

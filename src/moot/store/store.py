@@ -81,6 +81,9 @@ class SqlStore:
     async def counts(self) -> dict[str, int]:
         return await self._db.read(runs.counts)
 
+    async def ping(self) -> None:
+        await self._db.ping()
+
     async def attempts(self, debate_id: str) -> list[dict[str, Any]]:
         return await self._db.read(lambda conn: attempts.of_debate(conn, debate_id))
 

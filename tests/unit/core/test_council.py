@@ -46,7 +46,8 @@ def test_every_pair_of_phases(before: str | None, after: str) -> None:
 def ask(**fields: Any) -> Debate:
     from pathlib import Path
 
-    request = {"problem": "Should we?", "output_type": "decision", **fields}
+    spelled = {} if "outputType" in fields else {"output_type": "decision"}
+    request = {"problem": "Should we?", **spelled, **fields}
     return build(
         debate_id="debate_20261115_120000_aaaaaa",
         at=AT,
@@ -88,7 +89,8 @@ def test_a_bad_request_names_the_field(case: str) -> None:
 @pytest.mark.parametrize("edge", [{"maxTurnSeconds": 5}, {"max_turn_seconds": 120},
                                   {"maxTurnTokens": 128}, {"max_turn_tokens": 4096}])  # fmt: skip
 def test_the_edges_are_taken_in_both_spellings(kind: str, edge: dict[str, Any]) -> None:
-    debate = ask(outputType=kind, output_type=kind, **edge)
+    camel = any(name != name.lower() for name in edge)
+    debate = ask(**{"outputType" if camel else "output_type": kind}, **edge)
     assert [seat.role for seat in debate.participants] == list(ROLES)
     assert debate.total == 17
     folder = "decisions" if kind == "decision" else "worklogs"
