@@ -53,7 +53,8 @@ class Reader:
 
     async def start(self) -> None:
         if self._transport and (sock := self._transport.get_extra_info("socket")):
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SYSTEM_BYTES)
+            with suppress(OSError, ValueError):  # it has gone already
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SYSTEM_BYTES)
         await self._send({"type": "http.response.start", "status": 200, "headers": HEADERS})
 
     async def give(self, data: bytes) -> None:
