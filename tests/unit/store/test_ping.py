@@ -2,8 +2,8 @@
 
 import asyncio
 import shutil
-from collections import namedtuple
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -11,7 +11,11 @@ from moot.errors import StorageError
 from moot.store import schema
 from moot.store.database import Database
 
-Usage = namedtuple("Usage", "total used free")
+
+class Usage(NamedTuple):
+    total: int
+    used: int
+    free: int
 
 
 def ping(path: Path) -> None:
