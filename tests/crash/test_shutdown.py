@@ -128,7 +128,7 @@ def test_told_to_stop(
     tmp_path: Path, number: signal.Signals, streams: int, debates: int, unread: int
 ) -> None:
     ground = Ground(tmp_path)
-    with child(tmp_path, 3.0) as (at, process):
+    with child(tmp_path, 20.0) as (at, process):  # all of them are still speaking then
         fat = at.create("fat", format="duel", limits={"max_turns": FAT_TURNS if unread else 2})
         at.wait(fat["id"])
         ids = [

@@ -406,3 +406,29 @@ def test_no_task_is_left_behind(settings: Settings) -> None:
         return len(asyncio.all_tasks())
 
     assert go(work()) == 1
+
+
+def test_a_call_on_record_that_was_never_made_is_called_off_when_the_debate_is_let_go(
+    settings: Settings,
+) -> None:
+    """A service that is closed just after a commit: the next wave's calls are on record already."""
+
+    async def work() -> list[dict[str, Any]]:
+        async with open_service(settings, speaker=ScriptedSpeaker()) as service:
+            keeper = service._keeper
+            commit = service._store.change
+
+            async def closing(debate_id: str, move: Any) -> Any:
+                change = await commit(debate_id, move)
+                if change.started and change.debate.turns == 1:
+                    keeper.call_off(debate_id)
+                return change
+
+            service._store.change = closing  # type: ignore[method-assign]
+            made = await service.create("m", format="duel", limits={"max_turns": 4})
+            await service._dispatcher.idle(made.id)
+            rows = await service.attempts(made.id)
+            assert (await service.get(made.id)).open_calls == 0
+            return rows
+
+    assert [row["outcome"] for row in go(work())] == ["ok", "cancelled"]

@@ -59,11 +59,16 @@ def claim(
     return Change(claimed, ended=lost)
 
 
-def release(debate: Debate, fence: int) -> Change:
-    """Let the debate go; harmless once it is somebody else's."""
+def release(debate: Debate, fence: int, at: str) -> Change:
+    """Let the debate go; harmless once it is somebody else's.
+
+    Calls that are on record and still open were never made: it is let go between two waves.
+    """
     if debate.fence != fence:
         return Change(debate)
-    return Change(debate.but(lease_owner=None, lease_until=0.0))
+    unmade = (Ended(None, "cancelled", at),) if debate.open_calls else ()
+    free = debate.but(lease_owner=None, lease_until=0.0, open_calls=0)
+    return Change(free, ended=unmade)
 
 
 def repair(debate: Debate, fence: int, turns: list[Turn], last_seq: int, at: str) -> Change:

@@ -104,8 +104,9 @@ class Advancer:
         finally:
             self._keeper.drop(hand)
             if run.debate.lease_owner is not None:
+                at = iso(self._clock.now())
                 with suppress(StorageError):  # then the lease runs out by itself
-                    await self._change(debate_id, lambda row: moves.release(row, hand.fence))
+                    await self._change(debate_id, lambda row: moves.release(row, hand.fence, at))
             failpoints.hit("released")
         return run.debate
 
