@@ -139,6 +139,8 @@ def test_a_debate_from_set_up_to_its_summary_by_keyboard_alone(
         stage.held = False
         stage.a_second = 5
         page.keyboard.press("Enter")
+        expect(dialog.get_by_role("button", name="Let it go on")).to_be_focused()
+        page.keyboard.press("Tab")
         expect(dialog.get_by_role("button", name="End debate")).to_be_focused()
         page.keyboard.press("Enter")
         stage.a_second = 0

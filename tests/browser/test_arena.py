@@ -133,10 +133,43 @@ def test_pause_resume_and_stop(browser: Browser, moot: Served, stage: Stage) -> 
         expect(page.get_by_text("Paused. It goes on from here")).to_be_visible()
         page.get_by_role("button", name="Resume").click()
         page.locator("[data-state=speaking]").first.wait_for()
-        page.get_by_role("button", name="Stop").click()
+        expect(page.get_by_text("A pause was asked for")).to_have_count(0)  # it is past
+        stop = page.get_by_role("button", name="Stop", exact=True)
+        stop.click()
+        dialog = page.get_by_role("dialog", name="Stop for good?")
+        expect(dialog.get_by_role("button", name="Let it go on")).to_be_focused()
+        page.keyboard.press("Enter")  # it asks once
+        expect(dialog).to_be_hidden()
+        stop.click()
+        dialog.get_by_role("button", name="Stop for good").click()
         expect(page.get_by_text("It was stopped.")).to_be_visible()
         expect(page.get_by_role("link", name="Outcome", exact=True)).to_be_visible()
         expect(page.get_by_role("link", name="Replay")).to_be_visible()
+        page.get_by_role("link", name="Outcome", exact=True).click()
+        expect(page).to_have_url(f"{moot.url}/d/{debate['id']}/outcome")
+        page.wait_for_timeout(200)  # nothing goes wrong after the transcript has left
+
+
+def test_the_header_says_where_it_is_now_and_all_of_it_can_be_printed(
+    browser: Browser, moot: Served, stage: Stage
+) -> None:
+    stage.says = lambda call: f"{line(call)} " + "A sentence to fill the page. " * 40
+    stage.held = True
+    debate = moot.create(format="classic", participants=CAST, options={"free_rounds": 1})
+    with visit(browser, moot.url) as tab:
+        page = tab.open(f"/d/{debate['id']}")
+        page.locator("[data-state=speaking]").wait_for()
+        expect(page.get_by_label("Stage and round")).to_have_text("Introduction")
+        expect(page.locator("h2.place")).to_have_text(["Introduction"])
+        stage.held = False
+        moot.wait(debate["id"])
+        expect(page.get_by_text("It ran its full course.")).to_be_visible()
+        page.emulate_media(media="print")
+        expect(page.get_by_role("link", name="New debate")).to_be_hidden()
+        expect(page.get_by_role("link", name="Replay")).to_be_hidden()
+        scroller = page.get_by_role("region", name="Transcript")
+        assert scroller.evaluate("one => getComputedStyle(one).overflowY") == "visible"
+        assert page.evaluate("() => document.documentElement.scrollHeight > 3 * innerHeight")
 
 
 def test_end_in_the_middle_of_a_sentence_leads_to_the_summary(
@@ -156,7 +189,8 @@ def test_end_in_the_middle_of_a_sentence_leads_to_the_summary(
         end = page.get_by_role("button", name="End debate")
         end.click()
         dialog = page.get_by_role("dialog", name="End the debate now?")
-        dialog.get_by_role("button", name="Let it go on").click()  # it asks once
+        expect(dialog.get_by_role("button", name="Let it go on")).to_be_focused()
+        page.keyboard.press("Enter")  # it asks once
         expect(dialog).to_be_hidden()
         end.click()
         dialog.get_by_role("button", name="End debate").click()
@@ -189,7 +223,9 @@ def test_a_wrong_key_then_restart_skip_and_another_model(
         expect(page.locator("[data-seat=ada]")).to_contain_text("failed")
         card.get_by_role("button", name="Skip").click()
         expect(card).to_contain_text("Ben could not speak")
-        expect(page.locator("article.failed")).to_contain_text("The key was refused.")
+        left_out = "This turn was left out. The key was refused."
+        expect(page.locator("article.failed")).to_contain_text(left_out)
+        expect(page.locator("[aria-live=polite]")).to_contain_text("Ada did not speak")
         refused.discard("ben")
         card.get_by_role("button", name="Restart speaker").click()
         expect(page.locator("article.con").first).to_contain_text("ben in round 1")
@@ -232,4 +268,4 @@ def test_a_debate_that_does_not_exist(browser: Browser, moot: Served) -> None:
         page = tab.open("/d/debate_20261115_120000_abcdef")
         expect(page.get_by_text("This debate cannot be shown")).to_be_visible()
         page = tab.open("/d/debate_20261115_120000_abcdef/nowhere")
-        expect(page.get_by_text("HTTP_ERR_ROUTE")).to_be_visible()
+        expect(page.get_by_text("There is nothing here")).to_be_visible()

@@ -84,7 +84,8 @@ def test_eight_tabs_share_one_stream_and_are_all_live(browser: Browser, tmp_path
             page.locator("[data-state=speaking]").first.wait_for()
             expect(page.get_by_text("● Live")).to_be_visible()
         assert readers(moot.http) == 2  # the debate's, and the list's
-        pages[3].get_by_role("button", name="Stop").click()
+        pages[3].get_by_role("button", name="Stop", exact=True).click()
+        pages[3].get_by_role("button", name="Stop for good").click()
         for page in pages:
             expect(page.get_by_text("It was stopped.")).to_be_visible()
         turns = moot.http.get(f"/debates/{debate['id']}/turns").json()["items"]

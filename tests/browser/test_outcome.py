@@ -228,6 +228,8 @@ def test_what_is_missing_is_said(browser: Browser, moot: Served, debates: dict[s
         page = opened(tab, debates["degraded"])
         main = page.locator("main")
         expect(main).to_contain_text("Degraded. It went on without something")
+        expect(main.locator(".notice.warn")).to_contain_text("Judge did not speak, ")
+        expect(main.locator(".notice.warn")).to_contain_text("The model declined to answer.")
         expect(main).to_contain_text("The Judge gave no verdict")
         expect(page.locator(".document section", has_text="Missing")).to_contain_text("Judge, ")
         expect(page.get_by_role("list", name="Revisions")).to_contain_text("not revised")
@@ -319,3 +321,53 @@ def test_the_first_load_brings_none_of_it(browser: Browser, moot: Served) -> Non
         expect(page.get_by_role("link", name="New debate")).to_be_visible()
         page.wait_for_timeout(300)
     assert not [url for url in asked if re.search("Outcome|Replay|Exchange|reader", url)]
+
+
+def test_citations_of_the_transcript_are_links(
+    browser: Browser, moot: Served, debates: dict[str, str]
+) -> None:
+    with visit(browser, moot.url) as tab:
+        turns = moot.http.get(f"/debates/{debates['council']}/turns").json()["items"]
+        last = [one["seq"] for one in turns if "[turn:" in one["text"]][-1]
+        page = tab.open(f"/d/{debates['council']}#turn-{last}")
+        page.locator(f"#turn-{last}").scroll_into_view_if_needed()
+        cited = page.locator(f"#turn-{last} .text a[href^='#turn-']").first
+        expect(cited).to_be_visible()
+        where = str(cited.get_attribute("href"))
+        cited.click()
+        expect(page.locator(where)).to_be_focused()
+        expect(page.locator(where)).to_be_in_viewport()
+        expect(page.locator(f"#turn-{last}")).not_to_contain_text("[turn:")
+
+
+def test_back_from_a_citation_leads_to_where_one_was(
+    browser: Browser, moot: Served, debates: dict[str, str]
+) -> None:
+    with visit(browser, moot.url) as tab:
+        page = opened(tab, debates["council"])
+        cited = page.locator(".document .actions a.cite").first
+        cited.scroll_into_view_if_needed()
+        page.wait_for_timeout(100)
+        before = page.locator(".outcome").evaluate("one => one.scrollTop")
+        assert before > 0
+        cited.click()
+        page.wait_for_url("**#turn-*")
+        page.go_back()
+        expect(page.get_by_role("heading", name="What it took")).to_have_count(1)
+        page.wait_for_timeout(300)
+        after = page.locator(".outcome").evaluate("one => one.scrollTop")
+        assert abs(after - before) < 3
+
+
+def test_a_long_motion_can_be_read_to_its_end(browser: Browser, moot: Served) -> None:
+    debate_id = moot.create("Is it long? " * 100, format="duel")["id"]
+    moot.wait(debate_id)
+    with visit(browser, moot.url) as tab:
+        page = opened(tab, debate_id)
+        heading = page.get_by_role("heading", level=1)
+        hidden = "one => one.scrollHeight - one.clientHeight"
+        assert heading.evaluate(hidden) > 20
+        page.get_by_role("button", name="Read all of it").click()
+        assert heading.evaluate(hidden) <= 2
+        page.get_by_role("button", name="Show less of it").click()
+        assert heading.evaluate(hidden) > 20

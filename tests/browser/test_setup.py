@@ -1,6 +1,7 @@
 """Set up: the format with its options, the cast, what is wrong as one types."""
 
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -168,3 +169,98 @@ def test_one_that_is_kept_for_later_waits_to_be_started(browser: Browser, moot: 
         page.get_by_role("button", name="Start", exact=True).click()
         moot.wait(debate_id)
         expect(page.get_by_text("It reached its number of turns.")).to_be_visible()
+
+
+def test_what_was_entered_outlives_back_and_reload(browser: Browser, moot: Served) -> None:
+    with visit(browser, moot.url) as tab:
+        page = tab.open("/")
+        page.get_by_role("link", name="New debate").click()
+        page.get_by_role("radio", name="Duel").check()
+        page.get_by_label("Motion").fill("Is it kept?")
+        page.get_by_label("Turns", exact=True).fill("4")
+        page.get_by_role("button", name="Next").click()
+        expect(page).to_have_url(f"{moot.url}/new?step=2")
+        name = page.get_by_role("group", name="Seat 2").get_by_label("Name", exact=True)
+        name.fill("Zoë")
+        page.get_by_text("Limits").click()
+        page.get_by_label("Cost in all").fill("0,5")
+        page.reload()
+        expect(name).to_have_value("Zoë")
+        page.go_back()
+        expect(page).to_have_url(f"{moot.url}/new")
+        expect(page.get_by_label("Motion")).to_have_value("Is it kept?")
+        expect(page.get_by_label("Turns", exact=True)).to_have_value("4")
+        page.go_forward()
+        expect(name).to_have_value("Zoë")
+        page.get_by_role("button", name="Back").click()
+        expect(page.get_by_role("radio", name="Duel")).to_be_checked()
+        page.get_by_role("button", name="Next").click()
+        page.get_by_role("button", name="Start the debate").click()
+        made = moot.wait(id_of(page))
+        assert made["motion"] == "Is it kept?"
+        assert made["limits"]["max_cost_usd"] == 0.5
+        assert made["limits"]["max_turns"] == 4
+        page.get_by_role("link", name="New debate").click()
+        expect(page.get_by_label("Motion")).to_have_value("")
+        page = tab.open("/new?step=2")  # there is nothing to cast yet
+        expect(page.get_by_label("Motion")).to_be_visible()
+        expect(page).to_have_url(f"{moot.url}/new")
+
+
+def test_no_such_provider_and_no_such_amount(browser: Browser, moot: Served) -> None:
+    with visit(browser, moot.url) as tab:
+        page = tab.open("/new")
+        page.get_by_role("radio", name="Duel").check()
+        page.get_by_label("Motion").fill("Who is that?")
+        page.get_by_role("button", name="Next").click()
+        first = page.get_by_role("group", name="Seat 1")
+        first.get_by_label("Model").select_option("…")
+        model = first.get_by_label("Model: provider:name")
+        for typed in ("bogus:thing", "http://evil"):
+            model.fill(typed)
+            wrong = f"There is no provider {typed.partition(':')[0]}; there are "
+            expect(first.get_by_text(wrong)).to_contain_text("openai")
+        page.get_by_role("button", name="Start the debate").click()
+        expect(page.get_by_text("Something above needs your attention.")).to_be_visible()
+        for typed in ("anthropic:some", "google", "local:tiny"):
+            model.fill(typed)
+            expect(first.get_by_text("There is no provider")).to_have_count(0)
+        page.get_by_text("Limits").click()
+        for typed in ("1,000", "much", "0.5.5"):
+            page.get_by_label("Cost in all").fill(typed)
+            expect(page.get_by_text("An amount such as 0.50")).to_be_visible()
+        page.get_by_label("Cost in all").fill("0.25")
+        expect(page.get_by_text("An amount such as 0.50")).to_have_count(0)
+
+
+def test_the_question_for_the_token_cannot_be_closed(browser: Browser, tmp_path: Path) -> None:
+    secret = "a token that is long enough"  # noqa: S105
+    with served(tmp_path / "home", token=secret) as moot, visit(browser, moot.url) as tab:
+        page = tab.open("/new")
+        dialog = page.get_by_role("dialog", name="This service needs a token")
+        expect(dialog).to_be_visible()
+        for _ in range(4):
+            page.keyboard.press("Escape")
+            page.wait_for_timeout(50)
+        expect(dialog).to_be_visible()
+        dialog.get_by_label("Token").fill(secret)
+        dialog.get_by_role("button", name="Go on").click()
+        expect(page.get_by_label("Motion")).to_be_visible()
+
+
+def test_what_is_not_there_is_said_to_people(browser: Browser, moot: Served) -> None:
+    with visit(browser, moot.url) as tab:
+        for path in ("/d/", "/d/debate_20261115_120000_abcdef/foo", "/foo/bar"):
+            page = tab.open(path)
+            expect(page.get_by_role("heading", level=1)).to_have_text("There is nothing here")
+            page.close()
+        for rest in ("", "/outcome", "/replay"):
+            page = tab.open(f"/d/debate_20261115_120000_abcdef{rest}")
+            expect(page.locator("main")).to_contain_text("There is no such debate here.")
+            expect(page.locator("main").get_by_text("All debates")).to_be_visible()
+            page.close()
+    answer = moot.http.get("/foo/bar")
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert moot.http.get("/foo/bar", headers={"Accept": "text/html"}).status_code == 404
+    assert moot.http.post("/foo/bar", headers={"Accept": "text/html"}).status_code == 404

@@ -1,38 +1,57 @@
 /** The page's own routes. None of them is a route of the service. */
 export type Route =
   | { name: 'home' }
-  | { name: 'new' }
+  | { name: 'new'; step: 1 | 2 }
   | { name: 'debate' | 'outcome' | 'replay'; id: string }
   | { name: 'lost' }
 
 const DEBATE = /^\/d\/([\w-]+)(?:\/(outcome|replay))?\/?$/
 
-function parse(path: string): Route {
+function parse(path: string, search = ''): Route {
   if (path === '/') return { name: 'home' }
-  if (path === '/new') return { name: 'new' }
+  if (path === '/new') return { name: 'new', step: new URLSearchParams(search).get('step') === '2' ? 2 : 1 }
   const found = DEBATE.exec(path)
   if (!found?.[1]) return { name: 'lost' }
   return { name: (found[2] as 'outcome' | 'replay' | undefined) ?? 'debate', id: found[1] }
 }
 
 class Router {
-  route = $state.raw<Route>(parse(location.pathname))
+  route = $state.raw<Route>(parse(location.pathname, location.search))
   /** Counts navigations, so that the focus can follow them. */
   visits = $state(0)
+  /** Whether it was the browser's back or forward that led here. */
+  returned = false
+  #at = location.pathname + location.search
 
   go(path: string): void {
-    if (path !== location.pathname + location.hash) history.pushState(null, '', path)
+    if (path !== location.pathname + location.search + location.hash) history.pushState(null, '', path)
+    this.returned = false
+    this.#follow()
+    this.visits += 1
+  }
+
+  /** To another part of the same screen, which sees to the focus itself. */
+  turn(path: string, how: 'push' | 'replace' = 'push'): void {
+    if (how === 'push') history.pushState({ turned: true }, '', path)
+    else history.replaceState(null, '', path)
     this.#follow()
   }
 
   #follow = (): void => {
-    this.route = parse(location.pathname)
+    this.route = parse(location.pathname, location.search)
+    this.#at = location.pathname + location.search
+  }
+
+  #popped = (): void => {
+    if (this.#at === location.pathname + location.search) return // a place on this screen
+    this.returned = true
+    this.#follow()
     this.visits += 1
   }
 
   /** Take over clicks on our own links, and the browser's back and forward. */
   listen(): void {
-    addEventListener('popstate', this.#follow)
+    addEventListener('popstate', this.#popped)
     addEventListener('click', (event) => {
       if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
       const link = event.target instanceof Element ? event.target.closest('a') : null
@@ -40,7 +59,7 @@ class Router {
       if (link.hash && link.pathname === location.pathname) return // a place on this screen
       if (parse(link.pathname).name === 'lost') return
       event.preventDefault()
-      this.go(link.pathname + link.hash)
+      this.go(link.pathname + link.search + link.hash)
     })
   }
 }
@@ -50,6 +69,7 @@ export const router = new Router()
 export const paths = {
   home: '/',
   setUp: '/new',
+  cast: '/new?step=2',
   debate: (id: string) => `/d/${id}`,
   turn: (id: string, seq: number) => `/d/${id}#turn-${seq}`,
   outcome: (id: string) => `/d/${id}/outcome`,

@@ -4,6 +4,7 @@ import logging
 import socket
 from collections.abc import Callable
 from importlib import resources
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from fastapi import FastAPI
@@ -163,6 +164,7 @@ def _add_docs(app: FastAPI) -> None:
 
 
 def _version() -> str:
-    from importlib.metadata import version
-
-    return version("moot")
+    try:
+        return version("moot")
+    except PackageNotFoundError:  # run from its sources, not installed
+        return "0"

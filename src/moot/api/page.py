@@ -7,6 +7,7 @@ from importlib.resources.abc import Traversable
 
 from fastapi import FastAPI, Request
 from starlette.responses import HTMLResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from moot.api.problems import ProblemError
 
@@ -74,6 +75,17 @@ def add_page(app: FastAPI, static: Traversable | None = None) -> None:
     for path in ROUTES:
         app.add_api_route(path, page, include_in_schema=False)
     app.add_api_route("/assets/{name}", asset, include_in_schema=False)
+    otherwise = app.router.default
+
+    async def lost(scope: Scope, receive: Receive, send: Send) -> None:
+        """No route: a person in a browser gets the page, which says so; a program, the problem."""
+        asks = scope["type"] == "http" and scope["method"] == "GET"
+        if asks and "text/html" in Request(scope).headers.get("accept", ""):
+            await HTMLResponse(document, 404, headers)(scope, receive, send)
+        else:
+            await otherwise(scope, receive, send)
+
+    app.router.default = lost
 
 
 def _assets(folder: Traversable) -> dict[str, Asset]:

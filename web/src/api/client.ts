@@ -48,14 +48,16 @@ async function call(path: string, init: RequestInit): Promise<Response> {
       throw new Unreachable()
     })
     if (response.ok) return response
-    if (response.status !== 401) throw new Refused(response.status, await problem(response))
+    if (response.status !== 401) throw new Refused(response.status, await problem(response, path))
     await askForToken(sent.Authorization)
   }
 }
 
-async function problem(response: Response): Promise<Partial<Problem>> {
+async function problem(response: Response, path: string): Promise<Partial<Problem>> {
   try {
-    return (await response.json()) as Partial<Problem>
+    const found = (await response.json()) as Partial<Problem>
+    const isDebate = response.status === 404 && /^\/debates\/[^/?]+$/.test(path)
+    return isDebate ? { ...found, detail: 'There is no such debate here.' } : found // its own words are for programs
   } catch {
     return {}
   }

@@ -3,7 +3,8 @@ import type { Debate, Turn } from '../api/types'
 import type { Speech } from './live.svelte'
 import { legsOf, steps, type Step } from './plan'
 
-type Awaited = Pick<Step, 'actor' | 'target'>
+export type Awaited = Omit<Step, 'wave'>
+export type Place = { stage: string | null; round: number | null }
 
 const planned = new WeakMap<object, Step[]>()
 
@@ -17,11 +18,23 @@ function planOf(debate: Debate): Step[] {
 /** A cue and an answer of one round are told apart by whom the host names. */
 const key = (round: number, actor: string, cued: string | null): string => `${round} ${actor} ${cued ?? ''}`
 
+/** Where a debate that is ended closes: in its own last summary, or in a stage beside them. */
+function closingStage({ rules }: Debate): string {
+  const last = rules.stages.at(-1)
+  if (last?.kind === 'summary' && last.speakers === 'host') return last.name
+  return rules.stages.some((stage) => stage.name === 'summary') ? 'closing' : 'summary'
+}
+
+/** Where a debate is now: at what is being said, or else after what was said last. */
+export function placeNow(debate: Debate, speeches: Speech[], awaited: Awaited[]): Place {
+  return speeches.find((speech) => !speech.stale) ?? speeches[0] ?? awaited[0] ?? debate
+}
+
 export function awaitedBy(debate: Debate, turns: Turn[], speeches: Speech[]): Awaited[] {
   const speaking = new Set(speeches.map((speech) => speech.actor))
   if (debate.status === 'ending') {
     const closer = debate.host?.id ?? debate.participants[0]?.id
-    return closer && !speaking.has(closer) ? [{ actor: closer, target: null }] : []
+    return closer && !speaking.has(closer) ? [{ actor: closer, target: null, stage: closingStage(debate), round: (debate.round ?? 0) + 1 }] : []
   }
   if (debate.status !== 'running') return []
   const hostId = debate.host?.id

@@ -1,5 +1,5 @@
 /** A debate while it is watched: read once, then kept by its stream. Nothing missing, nothing twice: by seq. */
-import { get, post, sentence } from '../api/client'
+import { Unreachable, get, post, sentence } from '../api/client'
 import { isFinal, type Debate, type DeltaEvent, type ListedDebate, type StatusEvent, type Turn } from '../api/types'
 import type { Connection } from '../stream/kept'
 import { follow, watch } from '../stream/link'
@@ -41,6 +41,8 @@ export class LiveDebate {
   #unfollow: () => void
   #closed = false
   #rereading = false
+  /** The notice says that the service does not answer. */
+  #unreached = false
 
   constructor(readonly id: string) {
     this.#unfollow = follow((message) => {
@@ -65,6 +67,7 @@ export class LiveDebate {
       this.wanted = this.debate.status === 'running' ? verb : null
     } catch (error) {
       this.notice = sentence(error)
+      this.#unreached = error instanceof Unreachable
     } finally {
       this.busy = null
     }
@@ -98,6 +101,7 @@ export class LiveDebate {
     const after = this.turns.at(-1)?.seq ?? 0
     const said = await get<{ items: Turn[] }>(`/debates/${this.id}/turns`, { after })
     this.#add(said.items)
+    if (this.debate && this.debate.status !== debate.status) this.notice = ''
     if (debate.last_seq >= this.#lastSeq) this.debate = debate
     this.#lastSeq = Math.max(this.#lastSeq, debate.last_seq)
   }
@@ -147,6 +151,10 @@ export class LiveDebate {
           this.speeches = this.speeches.map((speech) => ({ ...speech, stale: true }))
         }
         if (message.state === 'over') void this.#reread(false) // the last figures
+        if (message.state === 'live' && this.#unreached) {
+          this.#unreached = false
+          this.notice = ''
+        }
         this.connection = message.state
     }
   }
@@ -186,7 +194,7 @@ export class LiveDebate {
       ...{ status, failure, stage, round, progress, degraded, stop_reason, ended_at, started_at, last_seq },
     }
     if (status !== 'running') this.wanted = null
-    if (event.notice) this.notice = event.notice
+    this.notice = event.notice ?? ''
     if (status !== 'running' && status !== 'ending') this.speeches = []
     else this.speeches = this.speeches.filter((speech) => !speech.stale)
   }

@@ -1,7 +1,7 @@
 /** A debate that is being set up: what was entered, what it comes to, and what is wrong with it. */
 import { layout, type Leg, type Seat } from '../arena/plan'
 import type { CouncilAsked, DebateAsked, Format, OutputType, Stance } from '../api/types'
-import { keepAgents, keepCast, lastCast, savedAgents, type Agent, type KeptSeat } from './kept'
+import { keepAgents, keepCast, keptDraft, lastCast, savedAgents, type Agent, type Kept, type KeptDraft, type KeptSeat } from './kept'
 
 export const MOST_MOTION = 4000
 const MOST_NAME = 60
@@ -18,6 +18,8 @@ export const LIMITS = {
 export type Limit = keyof typeof LIMITS
 export const LIMIT_NAMES = Object.keys(LIMITS) as Limit[]
 const MOST_TURNS = 2000
+/** Other names by which the service knows a provider. */
+const ALIASES = ['anthropic', 'google']
 
 export interface SeatDraft extends KeptSeat {
   key: number
@@ -34,24 +36,63 @@ export class Draft {
   seats = $state<SeatDraft[]>([])
   host = $state<Agent & { wanted: boolean }>({ name: '', bio: '', model: '', wanted: true })
   limits = $state<Record<Limit, number | null>>({ max_turn_seconds: null, max_turn_tokens: null, max_total_tokens: null, max_cost_usd: null })
+  /** The limit of the cost as it was typed. */
+  cost = $state('')
   onFailure = $state<'' | 'pause' | 'degrade'>('')
   outputType = $state<OutputType>('decision')
   constraints = $state('')
   record = $state<'' | 'decision' | 'worklog'>('')
   /** The council's models, by role. */
   models = $state<Record<string, string>>({})
+  /** Those the service has; none as long as it has not said so. */
+  providers = $state.raw<string[]>([])
   agents = $state.raw<Agent[]>(savedAgents())
   /** What the service said against it, by field. */
   refused = $state.raw<{ field: string; sentence: string; of: string } | null>(null)
 
   constructor(readonly formats: Format[]) {
-    const kept = lastCast()
+    const draft = keptDraft()
+    const kept = draft ?? lastCast()
     if (kept) {
       this.seats = kept.seats.map(seatOf)
       this.host = kept.host
       this.models = kept.models
     }
     this.choose(formats.some((one) => one.name === kept?.format) ? (kept?.format ?? '') : (formats[0]?.name ?? ''))
+    if (draft) this.#restore(draft)
+  }
+
+  #restore(kept: KeptDraft): void {
+    this.motion = kept.motion
+    if (this.formatName === kept.format) {
+      for (const name of Object.keys(this.options)) if (name in kept.options) this.options[name] = kept.options[name] ?? null
+      this.maxTurns = kept.maxTurns
+    }
+    for (const name of LIMIT_NAMES) this.limits[name] = kept.limits[name] ?? null
+    this.setCost(kept.cost)
+    this.onFailure = kept.onFailure
+    this.outputType = kept.outputType
+    this.constraints = kept.constraints
+    this.record = kept.record
+  }
+
+  /** All that was entered, to be kept. */
+  entered(): KeptDraft {
+    const { motion, maxTurns, cost, onFailure, outputType, constraints, record } = this
+    return {
+      ...this.#keptCast(),
+      ...{ motion, maxTurns, cost, onFailure, outputType, constraints, record },
+      options: { ...this.options },
+      limits: { ...this.limits },
+    }
+  }
+
+  /** With a decimal point or a decimal comma; what could be thousands is asked about. */
+  setCost(typed: string): void {
+    this.cost = typed
+    const written = typed.trim().replace(/^(?:US)?\$\s*/, '')
+    const clear = /^(?:\d+|\d*\.\d+|\d+,\d{1,2}|0?,\d+)$/.test(written)
+    this.limits.max_cost_usd = !written ? null : clear ? Number(written.replace(',', '.')) : NaN
   }
 
   // --- the format
@@ -132,7 +173,7 @@ export class Draft {
     () =>
       new Map([
         ...this.firstProblems,
-        ...(this.isCouncil ? this.#constraintProblems() : this.#castProblems()),
+        ...(this.isCouncil ? this.#councilProblems() : this.#castProblems()),
         ...this.#limitProblems(),
         ...this.#refusal(),
       ]),
@@ -174,7 +215,8 @@ export class Draft {
       else if (name.length > MOST_NAME) found.push([`${field}.name`, `${MOST_NAME} characters is the most.`])
       names.add(name)
       if (agent.bio.length > MOST_BIO) found.push([`${field}.bio`, `It has ${agent.bio.length.toLocaleString('en')} characters; ${MOST_BIO.toLocaleString('en')} is the most.`])
-      if (agent.model && !/^[\w.-]+(:.+)?$/.test(agent.model)) found.push([`${field}.model`, 'A model is written provider:name.'])
+      const wrong = this.#modelProblem(agent.model)
+      if (wrong) found.push([`${field}.model`, wrong])
     }
     this.seated.forEach((seat, place) => check(seat, `participants[${place}]`))
     if (format && this.hasHost(format)) check(this.host, 'host', 'Host')
@@ -184,14 +226,30 @@ export class Draft {
     return found
   }
 
-  #constraintProblems(): [string, string][] {
-    return this.#constraints().length > MOST_CONSTRAINTS ? [['constraints', `${MOST_CONSTRAINTS} is the most.`]] : []
+  #modelProblem(typed: string): string {
+    const model = typed.trim()
+    if (!model) return ''
+    if (!/^[\w.-]+(:.+)?$/.test(model)) return 'A model is written provider:name.'
+    const provider = model.split(':')[0] ?? ''
+    if (!this.providers.length || [...this.providers, ...ALIASES].includes(provider.toLowerCase())) return ''
+    return `There is no provider ${provider}; there are ${this.providers.join(', ')}.`
+  }
+
+  #councilProblems(): [string, string][] {
+    const found: [string, string][] = (this.format?.roster.roles ?? []).flatMap((role) => {
+      const wrong = this.#modelProblem(this.models[role] ?? '')
+      return wrong ? [[`models.${role}`, wrong] as [string, string]] : []
+    })
+    if (this.#constraints().length > MOST_CONSTRAINTS) found.push(['constraints', `${MOST_CONSTRAINTS} is the most.`])
+    return found
   }
 
   #limitProblems(): [string, string][] {
     return LIMIT_NAMES.flatMap((name) => {
       const { min, max, step } = LIMITS[name]
       const value = this.limits[name]
+      if (this.isCouncil && (name === 'max_total_tokens' || name === 'max_cost_usd')) return [] // it has none of these
+      if (name === 'max_cost_usd' && Number.isNaN(value)) return [[`limits.${name}`, 'An amount such as 0.50 or 0,50; thousands without a sign between.'] as [string, string]]
       const problem = value === null ? '' : outside(value, min, max, step === 1 && name !== 'max_turn_seconds')
       return problem ? [[`limits.${name}`, problem] as [string, string]] : []
     })
@@ -246,12 +304,16 @@ export class Draft {
 
   /** For the next time. */
   remember(): void {
-    keepCast({
+    keepCast(this.#keptCast())
+  }
+
+  #keptCast(): Kept {
+    return {
       format: this.formatName,
       seats: this.seats.map(({ name, stance, bio, model }) => ({ name, stance, bio, model })),
       host: { ...this.host },
       models: { ...this.models },
-    })
+    }
   }
 }
 

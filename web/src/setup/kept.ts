@@ -1,5 +1,5 @@
 /** What this browser remembers of earlier debates: the last cast, and agents. There is no /agents route yet. */
-import type { Stance } from '../api/types'
+import { OUTPUT_TYPES, type OutputType, type Stance } from '../api/types'
 
 export interface Agent {
   name: string
@@ -18,13 +18,27 @@ export interface Kept {
   models: Record<string, string>
 }
 
+/** All that was entered, for this tab: a reload or the browser's Back must not lose it. */
+export interface KeptDraft extends Kept {
+  motion: string
+  options: Record<string, number | null>
+  maxTurns: number | null
+  limits: Record<string, number | null>
+  cost: string
+  onFailure: '' | 'pause' | 'degrade'
+  outputType: OutputType
+  constraints: string
+  record: '' | 'decision' | 'worklog'
+}
+
+const DRAFT = 'moot.draft'
 const CAST = 'moot.cast'
 const AGENTS = 'moot.agents'
 
 /** Whatever lies there, only what fits is taken. */
-function read(key: string): unknown {
+function read(key: string, storage = localStorage): unknown {
   try {
-    return JSON.parse(localStorage.getItem(key) ?? 'null')
+    return JSON.parse(storage.getItem(key) ?? 'null')
   } catch {
     return null
   }
@@ -44,8 +58,43 @@ function seat(value: unknown): KeptSeat {
   return { ...agent(value), stance: stance === 'pro' || stance === 'con' ? stance : 'neutral' }
 }
 
-export function lastCast(): Kept | null {
-  const found = fields(read(CAST))
+const number = (value: unknown): number | null => (typeof value === 'number' ? value : null)
+const numbers = (value: unknown): Record<string, number | null> =>
+  Object.fromEntries(Object.entries(fields(value)).map(([name, one]) => [name, number(one)]))
+const oneOf = <T>(value: unknown, known: readonly T[], otherwise: T): T => known.find((one) => one === value) ?? otherwise
+
+export const lastCast = (): Kept | null => cast(fields(read(CAST)))
+
+export function keptDraft(): KeptDraft | null {
+  const found = fields(read(DRAFT, sessionStorage))
+  const kept = cast(found)
+  return (
+    kept && {
+      ...kept,
+      motion: text(found.motion),
+      options: numbers(found.options),
+      maxTurns: number(found.maxTurns),
+      limits: numbers(found.limits),
+      cost: text(found.cost),
+      onFailure: oneOf(found.onFailure, ['', 'pause', 'degrade'] as const, ''),
+      outputType: oneOf(found.outputType, OUTPUT_TYPES, 'decision'),
+      constraints: text(found.constraints),
+      record: oneOf(found.record, ['', 'decision', 'worklog'] as const, ''),
+    }
+  )
+}
+
+export function keepDraft(draft: KeptDraft): void {
+  try {
+    sessionStorage.setItem(DRAFT, JSON.stringify(draft))
+  } catch {
+    // there is no room: it is only kept less well
+  }
+}
+
+export const forgetDraft = (): void => sessionStorage.removeItem(DRAFT)
+
+function cast(found: Record<string, unknown>): Kept | null {
   if (!Array.isArray(found.seats)) return null
   const models = Object.entries(fields(found.models)).map(([role, model]) => [role, text(model)])
   return {

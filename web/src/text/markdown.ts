@@ -33,10 +33,37 @@ marked.use({
   },
 })
 
-/** Safe HTML. */
-export function render(text: string): string {
+const CITED = /\[(turn:\d{1,6}(?:, ?turn:\d{1,6})*)\]/g
+
+/** `[turn:3, turn:7]` → links to those turns: made here, of digits alone, once all else is safe. */
+function link(within: DocumentFragment, base: string): void {
+  const owner = within.ownerDocument
+  const walker = owner.createTreeWalker(within, NodeFilter.SHOW_TEXT)
+  const texts: Text[] = []
+  while (walker.nextNode()) texts.push(walker.currentNode as Text)
+  for (const text of texts) {
+    if (!text.data.includes('[turn:') || text.parentElement?.closest('a, code, pre')) continue
+    const parts = text.data.split(CITED) // what is between the brackets is every other part
+    if (parts.length < 2) continue
+    const made = parts.flatMap((part, nth) => {
+      if (nth % 2 === 0) return [part]
+      const links = [...part.matchAll(/\d+/g)].flatMap(([seq], place) => {
+        const anchor = owner.createElement('a')
+        anchor.setAttribute('href', `${base}#turn-${Number(seq)}`)
+        anchor.textContent = `turn ${Number(seq)}`
+        return place ? [', ', anchor] : [anchor]
+      })
+      return ['[', ...links, ']']
+    })
+    text.replaceWith(...made)
+  }
+}
+
+/** Safe HTML. `base` is the page's own path to the transcript, where that is not this one. */
+export function render(text: string, base = ''): string {
   const html = marked.parse(text, { async: false })
-  return purify.sanitize(html, {
+  const safe = purify.sanitize(html, {
+    RETURN_DOM_FRAGMENT: true,
     ALLOWED_TAGS: TAGS,
     ALLOWED_ATTR: ['href'],
     ALLOWED_URI_REGEXP: SAFE_LINK,
@@ -44,4 +71,8 @@ export function render(text: string): string {
     ALLOW_DATA_ATTR: false,
     KEEP_CONTENT: true,
   })
+  link(safe, base)
+  const holder = safe.ownerDocument.createElement('div')
+  holder.append(safe)
+  return holder.innerHTML
 }

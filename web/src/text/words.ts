@@ -93,6 +93,15 @@ const ERRORS: Record<string, string> = {
   DEBATE_ERR_CANCELLED: 'The call was cancelled.',
 }
 
+/** A turn that was skipped or failed, in the transcript. */
+export const leftOut = (code: Failure['code'] | null): string => `This turn was left out. ${(code && ERRORS[code]) ?? ''}`.trim()
+
+/** `DEBATE_WARN_X: there is …` → its sentence, and its code for those who look for it. */
+export function warningWords(warning: string): { code: string; said: string } {
+  const [, code = '', said = warning] = /^([A-Z][A-Z_]+): ([^]+)$/.exec(warning) ?? []
+  return { code, said: said.charAt(0).toUpperCase() + said.slice(1) }
+}
+
 /** A failed turn, in words; its code where there are none. */
 export const errorSentence = (code: Failure['code'] | null): string =>
   (code && ERRORS[code]) ?? `This turn failed (${code ?? 'unknown'}).`
