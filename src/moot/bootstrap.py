@@ -45,7 +45,8 @@ def load_settings() -> Settings:
         problem = error.errors(include_url=False, include_input=False)[0]
         name = str(problem["loc"][0]) if problem["loc"] else "settings"
         variable = name if name.isupper() else f"MOOT_{name.upper()}"
-        raise InputError(f"{variable}: {problem['msg']}.", variable) from None
+        said = problem["msg"].removeprefix("Value error, ")
+        raise InputError(f"{variable}: {said}.", variable) from None
 
 
 def providers(settings: Settings) -> Providers:

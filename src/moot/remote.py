@@ -17,7 +17,7 @@ from moot.core.export import Kind
 from moot.core.format import Format
 from moot.core.ids import check_id
 from moot.core.status import FINAL
-from moot.errors import StorageError
+from moot.errors import InputError, StorageError
 from moot.ports import Found, ProviderStatus, Search
 from moot.wire import WRONG, BrokenError, UnreachableError, Wire
 
@@ -27,7 +27,9 @@ TRIES = 5
 PAGE = 200
 
 Tell = Callable[[str], None]
-"""Takes a sentence for the person who waits."""
+"""Takes a sentence for the person who waits: once for each time without a server."""
+Lost = Callable[[bool], None]
+"""Takes whether the connection is lost, whenever that changes."""
 
 
 class Remote:
@@ -39,9 +41,10 @@ class Remote:
         token: str | None = None,
         *,
         tell: Tell = lambda _: None,
+        lost: Lost = lambda _: None,
         first_wait: float = FIRST_WAIT,
     ) -> None:
-        self._tell = tell
+        self._tell, self._lost = tell, lost
         self._first_wait = first_wait
         self._closed = asyncio.Event()
         self._wire = Wire(url, token)
@@ -156,7 +159,9 @@ class Remote:
         )
 
     async def records(self, words: str = "", limit: int = 50) -> list[dict[str, Any]]:
-        params = {"q": words, "limit": min(limit, PAGE)}
+        if limit > PAGE:
+            raise InputError(f"A server gives at most {PAGE} records, not {limit:,}.", "limit")
+        params = {"q": words, "limit": limit}
         said = await self._wire.json("GET", "/records", params=params)
         return self._wire.read(lambda: [dict(item) for item in said["items"]])
 
@@ -201,7 +206,7 @@ class Remote:
         known = await self._get_surely(debate_id, outage)
         while not place.is_end_of(known):
             try:
-                async with aclosing(self._connection(debate_id, place)) as events:
+                async with aclosing(self._connection(debate_id, place, outage)) as events:
                     async for event in events:
                         outage.over()
                         yield event
@@ -216,10 +221,12 @@ class Remote:
                 outage.begins(error.message)
             known = await self._get_surely(debate_id, outage)
 
-    async def _connection(self, debate_id: str, place: "Place") -> AsyncGenerator[Event | Delta]:
+    async def _connection(
+        self, debate_id: str, place: "Place", outage: "Outage"
+    ) -> AsyncGenerator[Event | Delta]:
         """What one connection gives that was not heard yet."""
         path = f"/debates/{check_id(debate_id)}/events"
-        async with aclosing(self._wire.listen(path, place.after)) as messages:
+        async with aclosing(self._wire.listen(path, place.after, outage.connected)) as messages:
             async for message in messages:
                 if message.event == "end":
                     place.ended = True
@@ -274,14 +281,17 @@ class Remote:
         while True:
             await outage.rest()
             try:
-                return await self.get(debate_id)
+                debate = await self.get(debate_id)
             except (UnreachableError, StorageError) as error:
                 if not self._wire.answered:
                     raise
                 outage.begins(error.message)
+            else:
+                outage.connected()
+                return debate
 
     def _outage(self) -> "Outage":
-        return Outage(self._tell, self._first_wait)
+        return Outage(self._tell, self._first_wait, self._lost)
 
     def _event(self, debate_id: str, message: sse.Message, seq: int) -> Event | None:
         if message.event not in ("turn", "status"):
@@ -330,17 +340,26 @@ class Place:
 class Outage:
     """The time without a server: told of once, waited out in growing steps."""
 
-    def __init__(self, tell: Tell, first_wait: float) -> None:
-        self._tell = tell
+    def __init__(self, tell: Tell, first_wait: float, lost: Lost = lambda _: None) -> None:
+        self._tell, self._lost = tell, lost
         self._first = self._wait = first_wait
-        self._told = self._on = False
+        self._told = self._on = self._is_lost = False
 
     def begins(self, what: str) -> None:
         if not self._told:
             self._tell(f"{what} Trying again …")
-        self._told = self._on = True
+        if not self._is_lost:
+            self._lost(True)
+        self._told = self._on = self._is_lost = True
+
+    def connected(self) -> None:
+        """There is a connection; whether it is good for anything is seen by what comes."""
+        if self._is_lost:
+            self._lost(False)
+        self._is_lost = False
 
     def over(self) -> None:
+        self.connected()
         self._wait, self._told, self._on = self._first, False, False
 
     async def rest(self) -> None:

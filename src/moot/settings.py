@@ -56,9 +56,17 @@ class Settings(BaseSettings):
     )
     @classmethod
     def _address(cls, url: str | None) -> str | None:
-        if url is not None and urlsplit(url).scheme not in ("http", "https"):
+        """One that can be asked, without the spaces around it."""
+        if url is None:
+            return None
+        parts = urlsplit(url.strip())
+        if parts.scheme not in ("http", "https"):
             raise ValueError("an address begins with http:// or https://")
-        return url
+        try:
+            parts.port  # noqa: B018  it is read here, and not before
+        except ValueError:
+            raise ValueError("the port of an address is a number from 0 to 65535") from None
+        return url.strip()
 
     @field_validator("disabled_formats", "hosts", mode="before")
     @classmethod

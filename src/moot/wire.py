@@ -1,8 +1,9 @@
 """Requests to a moot elsewhere: what is sent, how long is waited, and what can go wrong."""
 
 import json
+import socket
 import ssl
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from typing import Any, TypeVar, cast
 
 import httpx2
@@ -37,6 +38,7 @@ class Wire:
 
     def __init__(self, url: str, token: str | None = None) -> None:
         self.answered = False  # whether a moot was ever there
+        self._has_token = bool(token)
         self._http = _client(url, token)
         self.url = str(self._http.base_url.copy_with(username=None, password=None)).rstrip("/")
 
@@ -100,11 +102,13 @@ class Wire:
         except WRONG:
             raise self._foreign() from None
 
-    async def listen(self, path: str, after: int) -> AsyncGenerator[sse.Message]:
-        """What one connection gives, until it ends or breaks."""
+    async def listen(
+        self, path: str, after: int, begun: Callable[[], None] = lambda: None
+    ) -> AsyncGenerator[sse.Message]:
+        """What one connection gives, until it ends or breaks; `begun` is told that it stands."""
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
         timeout = httpx2.Timeout(SILENT_SECONDS, connect=CONNECT_SECONDS)
-        parser = sse.Parser()
+        parser, streaming = sse.Parser(), False
         try:
             async with self._http.stream("GET", path, headers=headers, timeout=timeout) as answer:
                 if answer.status_code == 204:
@@ -114,10 +118,14 @@ class Wire:
                     self._refuse(answer, await self._whole(answer))
                 if _kind(answer) != "text/event-stream":
                     raise self._foreign()
+                streaming = True
+                begun()
                 async for chunk in answer.aiter_bytes():
                     for message in self.read(parser.feed, chunk):
                         yield message
         except httpx2.RequestError as error:
+            if streaming:
+                raise BrokenError(f"The connection to {self.url} was lost.") from None
             raise self._lost(error) from None
 
     # --- what can go wrong ---
@@ -135,10 +143,7 @@ class Wire:
         detail = visible(str(problem.get("detail")))[:1000]
         code, field = problem.get("code"), visible(problem.get("field"))
         if status == 401:
-            raise InputError(
-                f"The moot at {self.url} wants a token: set MOOT_TOKEN to the one it was given.",
-                "MOOT_TOKEN",
-            )
+            raise InputError(self._token_problem(), "MOOT_TOKEN")
         if status in (408, 429):
             raise UnreachableError(detail)
         if code == InputError.code:
@@ -148,27 +153,55 @@ class Wire:
         if code == StorageError.code:
             raise StorageError(detail)
         if status == 404:
-            raise InputError(f"The moot at {self.url} does not know this; it may be older.")
+            raise InputError(self._unknown())
         if status < 500:
             raise InputError(detail)
         raise UnreachableError(f"The moot at {self.url} failed: {detail}")
 
+    def _token_problem(self) -> str:
+        if self._has_token:
+            return (
+                f"The moot at {self.url} refused the token in MOOT_TOKEN: "
+                "set it to the one that the server was given."
+            )
+        return (
+            f"The moot at {self.url} wants a token, and MOOT_TOKEN is not set: "
+            "set it to the one that the server was given."
+        )
+
+    def _unknown(self) -> str:
+        path = self._http.base_url.path
+        if path.strip("/"):
+            root = self.url.removesuffix(path.rstrip("/"))
+            return f"There is no moot at {self.url}. Take the path off MOOT_URL: {root}."
+        return f"The moot at {self.url} does not know this; it may be older."
+
     def _lost(self, error: httpx2.RequestError) -> UnreachableError:
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
-            why = ": its certificate was refused" if _is_certificate(error) else ""
-            return UnreachableError(
-                f"No moot answers at {self.url}{why}. "
-                "Start one with `moot serve`, or unset MOOT_URL."
-            )
+            return UnreachableError(f"No moot answers at {self.url}{self._why(error)}")
         if isinstance(error, httpx2.LocalProtocolError | httpx2.UnsupportedProtocol):
             return self._foreign()
         if isinstance(error, httpx2.TimeoutException):
             return BrokenError(f"The moot at {self.url} did not answer in time.")
         return BrokenError(f"The connection to {self.url} broke before it had answered.")
 
+    def _why(self, error: httpx2.RequestError) -> str:
+        """What keeps the connection from being made, and how to mend it."""
+        if isinstance(error, httpx2.ConnectTimeout):
+            return f" within {CONNECT_SECONDS:g} s. Check MOOT_URL."
+        causes = list(_causes(error))
+        if any(isinstance(cause, socket.gaierror) for cause in causes):
+            return ": that host name is not known. Check MOOT_URL."
+        if any(_is_certificate(cause) for cause in causes):
+            return ": its certificate was refused."
+        if any(isinstance(cause, ssl.SSLError) for cause in causes):
+            return ": it does not speak https. Perhaps MOOT_URL should begin with http://."
+        return ". Start one with `moot serve`, or unset MOOT_URL."
+
     def _foreign(self) -> UnreachableError:
+        part = ", its path too" if self._http.base_url.path.strip("/") else ""
         return UnreachableError(
-            f"{self.url} answers, but not as a moot of this version does. Check MOOT_URL."
+            f"{self.url} answers, but not as a moot of this version does. Check MOOT_URL{part}."
         )
 
 
@@ -177,8 +210,7 @@ def _client(url: str, token: str | None) -> httpx2.AsyncClient:
     none is used that the server has closed; no redirect is followed, least of all with a token."""
     headers: dict[str, str] = {"Accept-Encoding": "identity"}
     if token:
-        if not (token.isascii() and token.isprintable()):
-            raise InputError("MOOT_TOKEN cannot be sent: it is not plain ASCII.", "MOOT_TOKEN")
+        _check_token(token)
         headers["Authorization"] = f"Bearer {token}"
     plain = url.lower().startswith("http:")  # no certificate is read, and none would be accepted
     try:
@@ -193,9 +225,28 @@ def _client(url: str, token: str | None) -> httpx2.AsyncClient:
         )
     except (httpx2.InvalidURL, ValueError):
         raise InputError(f"MOOT_URL: {url[:200]!a} is no address.", "MOOT_URL") from None
-    if not client.base_url.host or client.base_url.query or client.base_url.fragment:
+    if not _is_server(client.base_url):
         raise InputError(f"MOOT_URL: {url[:200]!a} is no address of a server.", "MOOT_URL")
     return client
+
+
+def _is_server(url: httpx2.URL) -> bool:
+    """Whether it can be asked: a name of the right size, a port that exists, nothing after it."""
+    parts = url.raw_host.removesuffix(b".").split(b".")
+    fits = len(url.raw_host) <= 253 and all(0 < len(part) <= 63 for part in parts)
+    return fits and (url.port or 0) <= 65535 and not url.query and not url.fragment
+
+
+def _check_token(token: str) -> None:
+    if "\n" in token or "\r" in token:
+        what = "it holds a line break"
+    elif not token.isascii():
+        what = "it is not plain ASCII"
+    elif not token.isprintable():
+        what = "it holds a control character"
+    else:
+        return
+    raise InputError(f"MOOT_TOKEN cannot be sent: {what}.", "MOOT_TOKEN")
 
 
 def _kind(answer: httpx2.Response) -> str:
@@ -206,9 +257,12 @@ def _said(content: bytes) -> str:
     return visible(content[:300].decode("utf-8", "replace"))
 
 
-def _is_certificate(error: BaseException | None) -> bool:
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, and what it came from."""
     while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE" in str(error):
-            return True
+        yield error
         error = error.__cause__ or error.__context__
-    return False
+
+
+def _is_certificate(error: BaseException) -> bool:
+    return isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE" in str(error)

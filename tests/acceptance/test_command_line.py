@@ -102,12 +102,12 @@ def hear_interrupts() -> None:
 class Terminal:
     """A `moot` on a terminal of its own, where the understudy speaks at a person's pace."""
 
-    def __init__(self, home: Path, *words: str) -> None:
+    def __init__(self, home: Path, *words: str, **env: str) -> None:
         self.home = home
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
         self.process = subprocess.Popen(
-            [MOOT, *words], env=environment(home), stdin=slave, stdout=slave, stderr=slave,
+            [MOOT, *words], env=environment(home, **env), stdin=slave, stdout=slave, stderr=slave,
             start_new_session=True, preexec_fn=hear_interrupts,
         )  # fmt: skip
         os.close(slave)
@@ -152,8 +152,8 @@ class Terminal:
 
 
 @contextmanager
-def terminal(home: Path, *words: str) -> Generator[Terminal]:
-    shown = Terminal(home, *words)
+def terminal(home: Path, *words: str, **env: str) -> Generator[Terminal]:
+    shown = Terminal(home, *words, **env)
     try:
         yield shown
     finally:
@@ -410,6 +410,45 @@ def test_a_format_of_ones_own_runs(tmp_path: Path) -> None:
     assert (told["status"], len(told["turns"])) == ("completed", 2)
 
 
+def test_a_file_that_cannot_be_written_is_named(home: Path, whole: dict[str, Any]) -> None:
+    missing = str(home / "nowhere" / "out.md")
+    assert_one_sentence(moot(home, "export", whole["id"], "-o", missing), (1,), missing)
+
+
+def test_an_address_that_is_none_is_one_sentence(home: Path) -> None:
+    for url, word in (("http://localhost:99999", "65535"), ("nowhere", "http://")):
+        done = moot(home, "list", env={"MOOT_URL": url})
+        assert_one_sentence(done, (2,), "MOOT_URL", word)
+        assert "Value error" not in done.stderr
+
+
+def test_a_host_that_is_none_is_not_blamed_on_the_port(home: Path) -> None:
+    token = {"MOOT_TOKEN": "a-token-that-is-long-enough"}
+    done = moot(home, "serve", "--host", "nonsense.invalid", env=token)
+    assert_one_sentence(done, (2,), "nonsense.invalid", "--host")
+
+
+def test_ctrl_c_while_it_loads_shows_nothing(tmp_path: Path) -> None:
+    """From the moment that moot's own code runs: what comes before that is Python's."""
+    code = (
+        "import os, signal, sys\n"
+        "def hit(name, args):\n"
+        "    if name == 'import' and args[0] == WHERE:\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.addaudithook(hit)\n"
+        "sys.argv = ['moot', 'serve', '--port', '0']\n"
+        "from moot.cli.main import main\n"
+        "main()\n"
+    )
+    for where in ("typer", "fastapi"):
+        done = subprocess.run(
+            [sys.executable, "-c", code.replace("WHERE", repr(where))],
+            env=environment(tmp_path), capture_output=True, text=True, timeout=30, check=False,
+            preexec_fn=hear_interrupts,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout, done.stderr) == (130, "", ""), where
+
+
 def test_a_home_that_cannot_be(tmp_path: Path) -> None:
     """Below a regular file nobody can make a folder, not even root."""
     (tmp_path / "file").write_text("not a folder")
@@ -527,6 +566,7 @@ def test_a_missing_key_pauses_it_and_skip_and_retry_go_on(home: Path) -> None:
     assert "ANTHROPIC_API_KEY" in shown["failure"]["message"]
 
     assert moot(home, "retry", id_).returncode == 3
+    assert moot(home, "watch", id_).returncode == 3
     assert texts_of(home, id_) == []
     assert moot(home, "skip", id_).returncode == 3  # Ben speaks, then Ada fails again
     assert [row[:2] for row in texts_of(home, id_)] == [(1, "ada"), (1, "ben")]
@@ -534,7 +574,7 @@ def test_a_missing_key_pauses_it_and_skip_and_retry_go_on(home: Path) -> None:
     assert (told["status"], told["degraded"], len(told["turns"])) == ("completed", True, 6)
     assert [turn["status"] for turn in told["turns"]] == ["failed", *["ok"] * 5]
     assert_one_sentence(moot(home, "skip", id_), (1, 2))
-    assert_one_sentence(moot(home, "retry", id_), (1, 2))
+    assert_one_sentence(moot(home, "retry", id_), (1, 2), "It is over")
 
 
 def test_json_of_a_debate_paused_by_a_failure_is_one_document_too(home: Path) -> None:
@@ -622,6 +662,31 @@ def test_formats_and_doctor(home: Path) -> None:
     assert found["database"]
     assert found["local"]
     assert not found["claude"]
+
+
+def test_a_debate_that_was_made_to_wait_is_started(home: Path) -> None:
+    async def make() -> str:
+        async with open_service(Settings(home=home), recover=False) as service:
+            return (await service.create(MOTION, format="duel", start=False)).id
+
+    id_ = asyncio.run(make())
+    assert_one_sentence(moot(home, "resume", id_), (1,), "not been started yet: start it")
+    with terminal(home, "watch", id_) as watcher:
+        eventually(lambda: f"not been started yet; that does:  moot start {id_}" in watcher.text)
+        started = json_of(moot(home, "start", id_, "--json"))
+        assert watcher.wait() == 0
+    assert (started["status"], len(started["turns"])) == ("completed", 6)
+    assert_one_sentence(moot(home, "start", id_), (1,), "It is over")
+
+
+def test_watch_after_a_seq(home: Path, whole: dict[str, Any]) -> None:
+    last = whole["turns"][-1]
+    asked = [["watch", whole["id"], "--after", str(seq)] for seq in (last["seq"] - 1, 9999, -1)]
+    one, none, wrong = moots(home, *asked)
+    assert one.stdout.count("understudy, no model") == 1
+    assert "understudy" not in none.stdout
+    assert "Completed" in none.stdout
+    assert (none.returncode, wrong.returncode, wrong.stdout) == (0, 2, "")
 
 
 # --- two processes ---
@@ -759,8 +824,8 @@ def test_help_is_quick(home: Path) -> None:
 
 def test_help_names_every_command_and_the_version_is_told(home: Path) -> None:
     told = moot(home, "--help").stdout
-    for command in ("run", "resume", "end", "retry", "skip", "watch", "list", "show", "stop",
-                    "pause", "formats", "doctor", "schema", "db"):  # fmt: skip
+    for command in ("run", "start", "resume", "end", "retry", "skip", "watch", "list", "show",
+                    "stop", "pause", "formats", "doctor", "schema", "db"):  # fmt: skip
         assert re.search(rf"^\s+{command}\s", told, re.MULTILINE), command
     assert re.fullmatch(r"moot \d+\.\d+\.\d+\S*\n", moot(home, "--version").stdout)
 

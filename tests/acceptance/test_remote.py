@@ -21,6 +21,7 @@ import pytest
 
 from moot.bootstrap import open_service
 from moot.cli.main import main
+from moot.cli.screen import LOST
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.ports import Call
 from moot.remote import Remote
@@ -248,8 +249,46 @@ def test_watch_misses_nothing_while_the_server_dies_and_comes_back(tmp_path: Pat
     assert shown == afterwards.stdout
     assert shown.count("understudy, no model") == 300
     assert "Completed" not in before
-    assert complaints.count("Trying again") == complaints.count("\n") == 1
+    first, second = complaints.splitlines()
+    assert first == f"It has not been started yet; that does:  moot start {made}"
+    assert "Trying again" in second
     assert not away.exists()
+
+
+def test_a_terminal_shows_that_the_connection_is_lost_and_back(tmp_path: Path) -> None:
+    home, away = tmp_path / "home", tmp_path / "away"
+    slowly = {"MOOT_PACE": "0.05"}
+    with started(home, environment=slowly) as (server, process):
+        made = server.create(format="duel")["id"]
+        with terminal(away, "watch", made, MOOT_URL=server.url) as watcher:
+            eventually(lambda: "0/6" in watcher.text)
+            assert LOST not in watcher.text
+            process.kill()
+            process.wait()
+            eventually(lambda: LOST in watcher.text)
+            with started(home, "--port", str(server.port), environment={"MOOT_PACE": "0"}):
+                assert watcher.wait(30) == 0
+                text = watcher.text
+    assert "Trying again" not in text  # nothing but the line that moves
+    assert LOST not in text[text.rindex("6/6") :]
+    assert "Completed" in text
+
+
+def test_start_goes_over_http_too(tmp_path: Path) -> None:
+    with served(tmp_path / "home") as server:
+        made = server.create(MOTION, format="duel", start=False)["id"]
+        begun = json_of(there(server, tmp_path / "away", "start", made, "--json"))
+    assert (begun["status"], len(begun["turns"])) == ("completed", 6)
+
+
+def test_watch_of_a_failure_is_exit_3(tmp_path: Path) -> None:
+    seats = [{"name": "Ada", "model": "claude"}, {"name": "Ben"}]
+    with served(tmp_path / "home") as server:
+        made = server.create(MOTION, format="duel", participants=seats)["id"]
+        server.wait(made, "paused")
+        watched = there(server, tmp_path / "away", "watch", made)
+    assert watched.returncode == 3
+    assert f"moot retry {made}" in watched.stdout
 
 
 # --- as at home ---
@@ -308,7 +347,12 @@ def test_people_see_it_as_at_home(server: Served, tmp_path: Path) -> None:
     watched, ours = there(server, away, "watch", made), here(home, "watch", made)
     assert watched.stdout.splitlines()[:-1] == ours.stdout.splitlines()[:-1]
     assert watched.stdout.splitlines()[-1] == f"At {server.url}/debates/{made}"
-    assert there(server, away, "watch", made, "--after", "6").stdout.count("understudy") < 6
+    for after in ("6", "9999"):
+        asked = ["watch", made, "--after", after]
+        watched, ours = there(server, away, *asked), here(home, *asked)
+        assert watched.stdout.splitlines()[:-1] == ours.stdout.splitlines()[:-1]
+        assert watched.stdout.count("understudy") < 6
+    assert "understudy" not in watched.stdout
     doctor = there(server, away, "doctor")
     assert f"{server.url} answers" in doctor.stdout
     assert "understudy" in doctor.stdout
@@ -345,11 +389,14 @@ def test_what_is_wrong_is_one_sentence(server: Served, tmp_path: Path) -> None:
     missing = "debate_20200101_000000_aaaaaa"
     done = server.create(MOTION, format="duel")["id"]
     server.wait(done)
+    waiting = server.create(MOTION, start=False)["id"]
     wrong: list[tuple[list[str], int, str]] = [
         (["show", missing], 2, "There is no debate"),
         (["watch", missing], 2, "There is no debate"),
         (["show", "../etc"], 2, "is not a debate's id"),
-        (["stop", done], 1, "cannot become stopped"),
+        (["stop", done], 1, "cannot become stopped. It is over"),
+        (["resume", waiting], 1, "not been started yet: start it"),
+        (["records", "--limit", "1000"], 2, "at most 200"),
         (["resume", done], 1, "completed"),
         (["retry", done, "--model", "claude"], 1, "retry"),
         (["run", MOTION, "-f", "nonsense"], 2, "There is no format"),
@@ -436,6 +483,8 @@ def test_a_token_is_needed_and_sent(tmp_path: Path) -> None:
         wrong = there(server, tmp_path, "run", MOTION, MOOT_TOKEN="x" * 20)
         right = there(server, tmp_path, "run", MOTION, "-f", "duel", MOOT_TOKEN=TOKEN)
         doctor = there(server, tmp_path, "doctor")
+    assert "MOOT_TOKEN is not set" in without.stderr
+    assert "refused the token" in wrong.stderr
     for refused in (without, wrong):
         assert (refused.returncode, refused.stdout) == (2, "")
         assert "MOOT_TOKEN" in refused.stderr

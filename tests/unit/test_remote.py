@@ -162,7 +162,7 @@ def test_what_a_server_says_does_nothing_to_a_terminal() -> None:
         (problem(404, "DEBATE_ERR_INPUT", "None such.", field="id"), NotFoundError, "None such."),
         (problem(422, "DEBATE_ERR_INPUT", "motion: no.", field="motion"), InputError, "motion: no"),
         (problem(409, "DEBATE_ERR_STATE", "It is over."), StateError, "It is over."),
-        (problem(401, "HTTP_ERR_TOKEN"), InputError, "MOOT_TOKEN"),
+        (problem(401, "HTTP_ERR_TOKEN"), InputError, "MOOT_TOKEN is not set"),
         (problem(421, "HTTP_ERR_HOST", "Set MOOT_HOSTS."), InputError, "MOOT_HOSTS"),
         (problem(404, "HTTP_ERR_ROUTE"), InputError, "older"),
         (problem(429, "HTTP_ERR_RATE", "Slower."), UnreachableError, "Slower"),
@@ -213,7 +213,11 @@ def test_a_server_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch)
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("url", ["http://", "http://a:b:c", "http://h/?q=1"])
+ADDRESSES = ["http://", "http://a:b:c", "http://h/?q=1", "http://h:99999", "http://a..b",
+             f"http://{'a' * 64}.org", f"http://{'a.' * 130}org", "http://999.1.1.1"]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", ADDRESSES)
 def test_an_address_that_is_none_is_told(url: str) -> None:
     with pytest.raises(InputError, match="MOOT_URL"):
         Remote(url)
@@ -221,9 +225,66 @@ def test_an_address_that_is_none_is_told(url: str) -> None:
 
 def test_secrets_are_not_shown() -> None:
     with pytest.raises(InputError, match="plain ASCII") as caught:
-        Remote("http://127.0.0.1", "tök\n")
+        Remote("http://127.0.0.1", "tök")
     assert "tök" not in caught.value.message
     assert Remote("http://me:secret@127.0.0.1:1").url == "http://127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    ("token", "what"), [("abc\n", "a line break"), ("a\tb", "a control character")]
+)
+def test_a_token_that_cannot_be_sent_is_described(token: str, what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        Remote("http://127.0.0.1", token)
+
+
+def test_a_token_that_is_refused_is_not_one_that_is_missing() -> None:
+    server = Scripted(debate=[problem(401, "HTTP_ERR_TOKEN")])
+    with pytest.raises(InputError, match="refused the token in MOOT_TOKEN"):
+        ask(server, lambda remote: remote.get(ID), token="wrong")  # noqa: S106  of nobody
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("http://nonsense.invalid", "host name is not known"),
+        ("http://127.0.0.1:{port}/there", "Take the path off MOOT_URL: http://127.0.0.1:"),
+    ],
+)
+def test_why_there_is_no_moot_is_told(url: str, words: str) -> None:
+    server = Scripted(debate=[problem(404, "HTTP_ERR_ROUTE")])
+
+    async def elsewhere(remote: Remote) -> None:
+        async with Remote(url.format(port=remote.url.rpartition(":")[2])) as other:
+            await other.get(ID)
+
+    with pytest.raises(MootError, match=words) as caught:
+        ask(server, elsewhere)
+    assert "moot serve" not in caught.value.message
+
+
+def test_https_to_a_server_without_it_is_told() -> None:
+    async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1000)
+        writer.write(answer(b"", 400))
+
+    async def run() -> None:
+        async with (
+            asyncio.timeout(10),
+            at(plain) as remote,
+            Remote(remote.url.replace("http:", "https:")) as other,
+        ):
+            with pytest.raises(UnreachableError, match="does not speak https"):
+                await other.get(ID)
+
+    asyncio.run(run())
+
+
+def test_more_records_than_a_server_gives_are_refused() -> None:
+    server = Scripted()
+    with pytest.raises(InputError, match="at most 200"):
+        ask(server, lambda remote: remote.records("", 201))
+    assert server.heads == []
 
 
 def test_an_id_becomes_no_other_path() -> None:
@@ -306,6 +367,29 @@ def test_it_goes_on_from_the_last_seq_after_any_cut() -> None:
     assert seqs(heard(server, tell=said.append)) == [1, 2, 3, 4, 6]
     assert server.asked("Last-Event-ID") == ["0", "1", "1", "1", "1", "2", "3", "3", "4", "4", "4"]
     assert len(said) == 4  # once for each time that it got no further
+
+
+def test_it_tells_when_the_connection_is_lost_and_when_it_is_back() -> None:
+    parts = [
+        stream(status(1)),
+        CUT,
+        stream(),  # a connection, and nothing on it
+        stream(status(2, "completed"), END),
+    ]
+    states: list[bool] = []
+    said: list[str] = []
+    server = Scripted(debate=[answer(shown(DEBATE))], events=parts)
+    assert seqs(heard(server, lost=states.append, tell=said.append)) == [1, 2]
+    assert states == [True, False] * 3
+    assert len(said) == 1
+
+
+def test_a_stream_that_breaks_had_been_answering() -> None:
+    cut = stream(status(1)).replace(b"connection: close", b"content-length: 9999")
+    said: list[str] = []
+    server = Scripted(debate=[answer(shown(DEBATE))], events=[cut, stream(status(2), END)])
+    assert seqs(heard(server, tell=said.append)) == [1, 2]
+    assert "was lost. Trying again" in said[0]
 
 
 def test_whoever_is_refused_gives_up() -> None:

@@ -64,6 +64,23 @@ def test_a_halt_takes_back_what_was_being_said() -> None:
     assert SEAT.name not in now(delta("We should", 0), paused)
 
 
+def test_a_lost_connection_is_on_the_line_that_moves() -> None:
+    out = StringIO()
+    console = Console(file=out, width=80, height=40, force_terminal=True)
+    screen = Screen(DEBATE, console)
+    with screen:
+        assert screen.live
+        screen.lost(True)
+        with console.capture() as shown:
+            console.print(screen._now())
+        assert "Connection lost; trying again …" in shown.get()
+        screen.lost(False)
+        with console.capture() as shown:
+            console.print(screen._now())
+        assert "lost" not in shown.get()
+    assert not screen.live
+
+
 def test_a_log_that_was_replaced_is_shown_from_its_beginning() -> None:
     turns = [TurnCommitted(ID, a_turn(seq, actor=SEAT.id, text=f"No {seq}.")) for seq in (1, 2)]
     assert "replaced" not in printed(*turns)

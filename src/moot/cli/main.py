@@ -5,10 +5,13 @@ import sys
 from io import TextIOWrapper
 from typing import Annotated
 
-import typer
+from moot.cli.quiet import loading
 
-from moot.cli import manage, replay, run, serve
-from moot.errors import InputError, MootError
+with loading():
+    import typer
+
+    from moot.cli import manage, replay, run, serve
+    from moot.errors import InputError, MootError
 
 app = typer.Typer(
     name="moot",
@@ -58,8 +61,15 @@ def main() -> None:
         sys.stderr.close()  # whoever read our output has gone
         sys.exit(0)
     except OSError as error:
-        typer.echo(f"moot: {error.strerror or error}", err=True)
+        typer.echo(f"moot: {_told(error)}", err=True)
         sys.exit(1)
+
+
+def _told(error: OSError) -> str:
+    """What the system says, with the file that it is about."""
+    if error.filename is None or not error.strerror:
+        return str(error.strerror or error)
+    return f"{error.filename}: {error.strerror}."
 
 
 def _complain(error: MootError, code: int) -> None:

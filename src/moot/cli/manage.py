@@ -76,7 +76,7 @@ def list_(
     console = Console()
     console.print(table)
     if any(left for _, left in rows):
-        console.print("[dim]Left behind by a process that died:  moot resume ID  goes on.[/dim]")
+        console.print("[dim]Nobody carries these on;  moot resume ID  does.[/dim]")
 
 
 _STYLES = {"completed": "green", "running": "cyan", "paused": "yellow", "failed": "red"}

@@ -1,4 +1,4 @@
-"""The commands that carry a debate on in this terminal: run, resume, end, retry, skip, watch."""
+"""The commands that carry a debate on in this terminal: run, start, resume, end, retry …"""
 
 import asyncio
 import signal
@@ -41,7 +41,7 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON document on standar
 
 
 def register(app: typer.Typer) -> None:
-    for command in (run, council, resume, end, retry, skip, watch):
+    for command in (run, council, start, resume, end, retry, skip, watch):
         app.command()(command)
 
 
@@ -136,6 +136,11 @@ def council(
     _carry(lambda service: service.council(request), json)
 
 
+def start(id_: Id, json: Json = False) -> None:
+    """Start a debate that was made to wait."""
+    _carry(lambda service: service.start(id_), json, id_)
+
+
 def resume(id_: Id, json: Json = False) -> None:
     """Go on with a debate that was paused, or that a crash left behind."""
     _carry(lambda service: service.resume(id_), json, id_)
@@ -161,27 +166,37 @@ def skip(id_: Id, json: Json = False) -> None:
 
 
 def watch(
-    id_: Id, after: Annotated[int, typer.Option(help="Only what comes after this seq.")] = 0
+    id_: Id,
+    after: Annotated[
+        int,
+        typer.Option(min=0, help="Only what comes after this seq (`moot show --json` has them)."),
+    ] = 0,
 ) -> None:
     """Follow a debate, whichever process runs it. Ctrl-C leaves it running."""
-
-    async def follow() -> None:
-        from moot.cli.screen import Screen
-        from moot.cli.where import where
-
-        async with where(live=True) as service:
-            debate = await service.get(id_)
-            if service.left_behind(debate):
-                typer.echo(f"Nobody carries it on; that does:  moot resume {id_}", err=True)
-            with Screen(debate.but(turns=0) if after == 0 else debate) as screen:
-                async for event in service.follow(id_, after):
-                    screen.show(event)
-            screen.outcome(await service.get(id_), service.folder(id_))
-
     try:
-        asyncio.run(follow())
+        raise typer.Exit(asyncio.run(_watch(id_, after)))
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
+
+
+async def _watch(id_: str, after: int) -> int:
+    from moot.cli.screen import Screen
+    from moot.cli.where import Notices, say, where
+
+    notices = Notices()
+    async with where(live=True, notices=notices) as service:
+        debate = await service.get(id_)
+        if debate.status == "scheduled":
+            say(f"It has not been started yet; that does:  moot start {id_}")
+        elif service.left_behind(debate):
+            say(f"Nobody carries it on; that does:  moot resume {id_}")
+        with Screen(debate.but(turns=0) if after == 0 else debate) as screen:
+            notices.view = screen
+            async for event in service.follow(id_, min(after, debate.last_seq)):
+                screen.show(event)
+        debate = await service.get(id_)
+        screen.outcome(debate, service.folder(id_))
+    return _exit_code(debate, interrupted=False)
 
 
 def _carry(begin: Callable[["Verbs"], Awaitable["Debate"]], json: bool, *known: str) -> None:
@@ -194,12 +209,16 @@ async def _carry_on(
     """Begin, show it live, and say how it ended. Ctrl-C pauses it: here at once, on a server after
     the step in flight."""
     from moot.cli.screen import Quiet, Screen
-    from moot.cli.where import where
+    from moot.cli.where import Notices, where
     from moot.core.status import FINAL
 
+    notices = Notices()
     live = bool(sys.stdout) and sys.stdout.isatty() and not json
     async with where(
-        pace=LIVE_PACE if live else 0.0, recover=True, found=lambda id_: _left_behind(id_, mine)
+        pace=LIVE_PACE if live else 0.0,
+        recover=True,
+        found=lambda id_: _left_behind(id_, mine),
+        notices=notices,
     ) as service:
         interrupted, begun = _on_interrupt(service)
         debate = await begin(service)
@@ -207,6 +226,7 @@ async def _carry_on(
         begun(debate.id)
         seen = debate.last_seq if debate.turns else 0
         screen = Quiet() if json else Screen(debate)
+        notices.view = screen
         with screen:
             showing = asyncio.create_task(_show(service, debate.id, seen, screen))
             try:
@@ -224,10 +244,12 @@ async def _carry_on(
 
 
 def _left_behind(debate_id: str, told: list[str]) -> None:
-    """Say once that a debate which a dead process left is carried on beside this one."""
+    """Say once that a debate which another process left is carried on beside this one."""
+    from moot.cli.where import say
+
     if debate_id not in told:
         told.append(debate_id)
-        typer.echo(f"Going on with {debate_id} too, left behind by a process that died.", err=True)
+        say(f"Going on with {debate_id} too: nobody carried it on.")
 
 
 async def _show(service: "Verbs", debate_id: str, seen: int, screen: Any) -> None:
@@ -240,6 +262,8 @@ def _on_interrupt(service: "Verbs") -> tuple[asyncio.Event, Callable[[str], None
 
     It may come before there is a debate: whoever begins one says which it is.
     """
+    from moot.cli.where import say
+
     loop, interrupted = asyncio.get_running_loop(), asyncio.Event()
     debates: list[str] = []
     pausing: list[asyncio.Task[None]] = []
@@ -249,7 +273,7 @@ def _on_interrupt(service: "Verbs") -> tuple[asyncio.Event, Callable[[str], None
             if await _paused(service, debate_id):
                 return
         except MootError as error:
-            typer.echo(f"moot: {error.message}", err=True)
+            say(f"moot: {error.message}")
         await service.close()  # it is over, or ending: let it go to where a new start finds it
 
     def begin_pause() -> None:
@@ -273,6 +297,8 @@ def _on_interrupt(service: "Verbs") -> tuple[asyncio.Event, Callable[[str], None
 
 async def _paused(service: "Verbs", debate_id: str) -> bool:
     """Pause it, if that is still possible."""
+    from moot.cli.where import say
+
     for _ in range(50):  # one that is queued runs in a moment, and then it can be paused
         try:
             debate = await service.pause(debate_id, at_once=True)
@@ -282,9 +308,7 @@ async def _paused(service: "Verbs", debate_id: str) -> bool:
             await asyncio.sleep(0.02)
         else:
             if debate.wanted:
-                typer.echo(
-                    "It pauses after the step in flight; Ctrl-C again leaves at once.", err=True
-                )
+                say("It pauses after the step in flight; Ctrl-C again leaves at once.")
             return True
     return False
 

@@ -18,6 +18,7 @@ from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
 from moot.core.transcript import UNDERSTUDY, label
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta")
+LOST = "Connection lost; trying again …"
 REASONS = {
     "finished": "the format has run its course",
     "max_rounds": "all rounds were spoken",
@@ -43,6 +44,11 @@ class View(Protocol):
         trace: TracebackType | None,
     ) -> None: ...
 
+    @property
+    def live(self) -> bool: ...
+
+    def lost(self, is_lost: bool) -> None: ...
+
     def show(self, event: Event | Delta) -> None: ...
 
     def outcome(self, debate: Debate, folder: str) -> None: ...
@@ -61,6 +67,13 @@ class Quiet:
         trace: TracebackType | None,
     ) -> None:
         return None
+
+    @property
+    def live(self) -> bool:
+        return False
+
+    def lost(self, is_lost: bool) -> None:
+        """Nothing."""
 
     def show(self, event: Event | Delta) -> None:
         """Nothing."""
@@ -84,6 +97,7 @@ class Screen:
         self._where = ""
         self._done, self._cost = debate.turns, debate.usage.cost_usd
         self._total = debate.total
+        self._is_lost = False
         self._live: Live | None = None
 
     def __enter__(self) -> Self:
@@ -103,6 +117,20 @@ class Screen:
     ) -> None:
         if self._live:
             self._live.stop()
+            self._live = None
+
+    @property
+    def live(self) -> bool:
+        """Whether a part of it moves, and says itself whether the connection is lost."""
+        return self._live is not None
+
+    def lost(self, is_lost: bool) -> None:
+        self._is_lost = is_lost
+        self._refresh()
+
+    def _refresh(self) -> None:
+        if self._live:
+            self._live.update(self._now())
 
     def show(self, event: Event | Delta) -> None:
         if isinstance(event, Delta):
@@ -114,8 +142,7 @@ class Screen:
                 self._turn(event.turn)
             else:
                 self._status(event)
-        if self._live:
-            self._live.update(self._now())
+        self._refresh()
 
     def outcome(self, debate: Debate, folder: str) -> None:
         """How it ended, what it cost, where it lies, what can be done next."""
@@ -225,7 +252,7 @@ class Screen:
         row.add_row(
             ProgressBar(total=max(self._total, 1), completed=self._done, width=20),
             Text(f"{self._done}/{self._total}"),
-            Text(self._where, style="dim"),
+            Text(LOST, style="yellow") if self._is_lost else Text(self._where, style="dim"),
             Text(f"${self._cost:.4f}" if self._cost else "", style="dim"),
         )
         return Group(*parts, Text(), row)

@@ -24,13 +24,16 @@ def serve(
     ] = None,
 ) -> None:
     """Serve moot over HTTP, and carry on the debates of this home."""
-    from moot import logs
-    from moot.api.app import serve as serve_on
-    from moot.api.security import is_loopback
-    from moot.api.server import listen
-    from moot.bootstrap import load_settings
-    from moot.cli.where import at_home
-    from moot.settings import secret
+    from moot.cli.quiet import loading
+
+    with loading():
+        from moot import logs
+        from moot.api.app import serve as serve_on
+        from moot.api.security import is_loopback
+        from moot.api.server import listen
+        from moot.bootstrap import load_settings
+        from moot.cli.where import at_home
+        from moot.settings import secret
 
     at_home("serve")
     settings = load_settings()

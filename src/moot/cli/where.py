@@ -1,14 +1,14 @@
 """Where a command goes: to the server that MOOT_URL names, or to the home. Decided here alone."""
 
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-import typer
-
 from moot.errors import InputError
 
 if TYPE_CHECKING:
+    from moot.cli.screen import View
     from moot.core.debate import Debate, Turn
     from moot.core.events import Delta, Event
     from moot.ports import Found, Search
@@ -31,6 +31,8 @@ class Verbs(Protocol):
     ) -> "Debate": ...
 
     async def council(self, asked: Mapping[str, Any]) -> "Debate": ...
+
+    async def start(self, debate_id: str) -> "Debate": ...
 
     async def stop(self, debate_id: str) -> "Debate": ...
 
@@ -69,7 +71,28 @@ def url() -> str | None:
     return load_settings().url
 
 
-def remote() -> "Remote":
+class Notices:
+    """Where a person hears of the connection: on the view, once there is one that shows it."""
+
+    def __init__(self) -> None:
+        self.view: View | None = None
+
+    def tell(self, said: str) -> None:
+        if not (self.view and self.view.live):
+            say(f"moot: {said}")
+
+    def lost(self, is_lost: bool) -> None:
+        if self.view:
+            self.view.lost(is_lost)
+
+
+def say(said: str) -> None:
+    """A line on standard error, above what moves on the screen (where `typer.echo` tears it)."""
+    sys.stderr.write(f"{said}\n")
+    sys.stderr.flush()
+
+
+def remote(notices: Notices | None = None) -> "Remote":
     """The server that MOOT_URL names."""
     from moot.bootstrap import load_settings
     from moot.remote import Remote
@@ -78,11 +101,8 @@ def remote() -> "Remote":
     settings = load_settings()
     if not settings.url:
         raise InputError("MOOT_URL is not set.", "MOOT_URL")
-    return Remote(settings.url, secret(settings.token), tell=_tell)
-
-
-def _tell(said: str) -> None:
-    typer.echo(f"moot: {said}", err=True)
+    told = notices or Notices()
+    return Remote(settings.url, secret(settings.token), tell=told.tell, lost=told.lost)
 
 
 @asynccontextmanager
@@ -92,10 +112,12 @@ async def where(
     recover: bool = False,
     live: bool = False,
     found: Callable[[str], None] = lambda _: None,
+    notices: Notices | None = None,
 ) -> AsyncGenerator[Verbs]:
-    """The engine to ask. The options are the home's: a server goes by its own."""
+    """The engine to ask. The options are the home's: a server goes by its own. `notices` are of
+    the connection to one."""
     if url():
-        async with remote() as elsewhere:
+        async with remote(notices) as elsewhere:
             yield elsewhere
         return
     from moot.bootstrap import open_service

@@ -93,7 +93,10 @@ def skip(debate: Debate, at: str) -> Change:
 
 def _failed(debate: Debate, verb: str) -> Failure:
     if debate.status != "paused":
-        raise StateError(f"Only a paused debate has a step to {verb}; this one is {debate.status}.")
+        raise StateError(
+            f"Only a paused debate has a step to {verb}; this one is {debate.status}. "
+            f"{status.POSSIBLE[debate.status]}"
+        )
     if debate.failure is None:
         raise StateError(f"No speaker failed, so there is nothing to {verb}; resume it instead.")
     return debate.failure
