@@ -39,7 +39,8 @@ chromium:
 	} || { echo "The tests of the page need Chromium: install it, so that 'chromium' is found."; exit 1; }
 
 test: setup web chromium check
-	$(BIN)/pytest -n 3 --dist loadfile
+	$(BIN)/pytest -n 3 --dist loadfile --ignore=tests/browser/test_weight.py
+	$(BIN)/pytest tests/browser/test_weight.py # it measures, so it runs alone
 
 check: setup web
 	$(BIN)/ruff check src tests bench hatch_build.py
