@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -25,7 +26,7 @@ from moot.core.events import TurnCommitted
 from moot.errors import InputError, NotFoundError
 from moot.ports import Search
 from moot.settings import Settings
-from moot.store import lists, runs, schema
+from moot.store import files, lists, runs, schema
 from moot.store.database import Database, connect
 from moot.store.files import as_json
 from moot.store.query import Connection
@@ -103,6 +104,24 @@ def test_the_files_alone_give_what_the_database_gave(tmp_path: Path, format_: st
         assert shown["writebackRecord"]["runId"] == debate.id
     else:
         assert shown["finalPacket"] is shown["consensus"] is shown["writebackRecord"] is None
+
+
+@pytest.mark.parametrize("format_", ["duel", "council"])
+def test_each_file_is_written_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
+) -> None:
+    """A council's files are there before it is completed: what somebody does to one stays."""
+    written: Counter[Path] = Counter()
+    write_whole = files.write_whole
+
+    def counted(path: Path, data: bytes) -> None:
+        written[path] += 1
+        write_whole(path, data)
+
+    monkeypatch.setattr(files, "write_whole", counted)
+    asyncio.run(hold(a_home(tmp_path / "home"), format_))
+    assert len(written) > 6
+    assert set(written.values()) == {1}
 
 
 def test_a_council_that_degraded_replays_too(tmp_path: Path) -> None:

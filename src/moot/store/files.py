@@ -42,14 +42,16 @@ class Folder:
             with _alone(root):
                 if _last_seq(root) > debate.last_seq:
                     return  # somebody filed what came later
+                files = contents(debate, turns, events)
+                manifest = files.pop(MANIFEST)
+                if _read(root / MANIFEST) == manifest:
+                    return  # written to the last file already: a council is, before its end
                 for left in [*root.rglob(f".*{_TEMPORARY}"), *self._outdated(debate)]:
                     with suppress(FileNotFoundError, NotADirectoryError):
                         left.unlink()
                 self._write(
                     {self._home / name: data for name, data in record(debate, turns).items()}
                 )
-                files = contents(debate, turns, events)
-                manifest = files.pop(MANIFEST)
                 self._write({root / name: data for name, data in files.items()})
                 self._write({root / MANIFEST: manifest})
         except OSError as error:
@@ -93,6 +95,12 @@ def _last_seq(root: Path) -> int:
     with suppress(OSError, ValueError, KeyError, TypeError):
         return int(json.loads((root / MANIFEST).read_bytes())["lastSeq"])
     return 0
+
+
+def _read(path: Path) -> bytes | None:
+    with suppress(OSError):
+        return path.read_bytes()
+    return None
 
 
 def write_whole(path: Path, data: bytes) -> None:
