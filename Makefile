@@ -66,7 +66,7 @@ shots: setup web chromium
 
 lock:
 	$(UV) pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --group dev --all-extras pyproject.toml -o requirements.lock
-	$(UV) pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --group bench -c requirements.lock pyproject.toml -o bench/requirements.lock
+	$(UV) pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --group bench --extra cluster -c requirements.lock pyproject.toml -o bench/requirements.lock
 	$(NPM) run lock
 
 clean:

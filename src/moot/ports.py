@@ -247,8 +247,19 @@ class Bus(Protocol):
         """What is being said right now."""
         ...
 
-    def on_hint(self, hint: Callable[[], None]) -> None:
-        """Whom to tell when another process says that it has committed something."""
+    def on_hint(self, hint: Callable[[Mapping[str, int]], None]) -> None:
+        """Whom to tell when another process says that it has committed something.
+
+        The hint has the debates and the first seq of what is new in each, as far as they fit.
+        """
+        ...
+
+    def nudge(self, debate_id: str) -> None:
+        """Something is wanted of that debate: whoever has it in hand elsewhere should look now."""
+        ...
+
+    def on_nudge(self, look: Callable[[str], None]) -> None:
+        """Whom to tell when another process wants something of a debate."""
         ...
 
     async def start(self) -> None: ...
@@ -259,9 +270,20 @@ class Bus(Protocol):
 class Dispatcher(Protocol):
     """Gets somebody to advance a debate. It may do so twice, late or never: the store decides."""
 
+    @property
+    def here(self) -> bool:
+        """Whether it is this process that advances what it dispatches."""
+        ...
+
     def start(self, advance: Callable[[str], Awaitable[None]]) -> None: ...
 
-    def dispatch(self, debate_id: str) -> None: ...
+    def dispatch(self, debate: Debate) -> None:
+        """Have the wave at the debate's cursor spoken."""
+        ...
+
+    async def waiting(self) -> int | None:
+        """How many waves wait for a worker; None where that cannot be known."""
+        ...
 
     async def idle(self, debate_id: str) -> None:
         """Wait until nothing of this debate is under way here; raises what ended it, if so."""

@@ -4,8 +4,14 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AliasChoices, Field, SecretStr, field_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+SCHEMES = {
+    "database_url": ("postgresql", "postgres"),
+    "broker_url": ("redis", "rediss", "amqp", "amqps"),
+    "bus_url": ("redis", "rediss"),
+}
 
 
 class Settings(BaseSettings):
@@ -21,6 +27,16 @@ class Settings(BaseSettings):
     disabled_formats: Annotated[tuple[str, ...], NoDecode] = ()
     lease_seconds: float = Field(default=15.0, gt=0)
     sweep_seconds: float = Field(default=2.0, gt=0)
+
+    # many machines
+    database_url: SecretStr | None = None  # postgresql://…; unset: the file in the home
+    connections: int = Field(default=8, ge=1)  # to Postgres, of each process
+    broker_url: SecretStr | None = None  # redis://… or amqp://…; unset: debates run in this process
+    bus_url: SecretStr | None = None  # redis://…, where the broker is none
+    queue: str = Field(default="moot", pattern=r"^[A-Za-z0-9_.-]{1,64}$")
+    concurrency: int = Field(default=100, ge=1)  # waves that one worker carries at once
+    deaths: int = Field(default=3, ge=1)  # of workers in one step, before it is given up
+    metrics_port: int | None = Field(default=None, ge=1, le=65535)  # of a worker or a supervisor
 
     # the service
     host: str = "127.0.0.1"
@@ -68,6 +84,17 @@ class Settings(BaseSettings):
             raise ValueError("the port of an address is a number from 0 to 65535") from None
         return url.strip()
 
+    @field_validator("database_url", "broker_url", "bus_url")
+    @classmethod
+    def _reachable(cls, url: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        """One whose kind is known. What it is stays out of the sentence: it may hold a password."""
+        if url is None:
+            return None
+        kinds = SCHEMES[str(info.field_name)]
+        if urlsplit(url.get_secret_value().strip()).scheme not in kinds:
+            raise ValueError(f"the address begins with {' or '.join(f'{k}://' for k in kinds)}")
+        return SecretStr(url.get_secret_value().strip())
+
     @field_validator("disabled_formats", "hosts", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:
@@ -76,13 +103,22 @@ class Settings(BaseSettings):
         return value
 
     @property
-    def database(self) -> Path:
-        return self.home / ".agentic" / "kofnote_search.sqlite"
+    def database(self) -> Path | str:
+        """Where the debates are: the file in the home, or a Postgres by its URL."""
+        return secret(self.database_url) or self.home / ".agentic" / "kofnote_search.sqlite"
+
+    @property
+    def bus(self) -> str | None:
+        """The Redis that carries what is live between machines."""
+        url = secret(self.bus_url) or secret(self.broker_url)
+        return url if url and urlsplit(url).scheme in SCHEMES["bus_url"] else None
 
     def secrets(self) -> list[str]:
         """All that must not appear in a log."""
         values = (self.token, self.openai_api_key, self.anthropic_api_key, self.gemini_api_key)
-        return [key for value in values if (key := secret(value))]
+        urls = (self.database_url, self.broker_url, self.bus_url)
+        passwords = [urlsplit(url.get_secret_value()).password for url in urls if url]
+        return [*(key for value in values if (key := secret(value))), *filter(None, passwords)]
 
 
 def secret(value: SecretStr | None) -> str | None:
