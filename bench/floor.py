@@ -68,8 +68,8 @@ def listen(debates: int = 100, turns: int = 20) -> Script:
 def repeat(script: Script, together: int) -> float:
     """Turns a second when that many share a transaction."""
     with home() as path:
-        schema.prepare(settings(path).database)
-        with closing(database.connect(settings(path).database)) as conn:
+        schema.prepare(settings(path).file)
+        with closing(database.connect(settings(path).file)) as conn:
             _transact(conn, script.before)
             begun = perf_counter()
             for start in range(0, len(script.turns), together):

@@ -56,7 +56,7 @@ def measure(debates: int = DEBATES) -> Lists:
         begun = perf_counter()
         fill(path, debates)
         filling = perf_counter() - begun
-        return Lists(debates, filling, asyncio.run(_measure(settings(path).database, debates)))
+        return Lists(debates, filling, asyncio.run(_measure(settings(path).file, debates)))
 
 
 def fill(path: Path, debates: int) -> None:

@@ -25,6 +25,10 @@ def below(what: str, value: float, promised: float, unit: str, note: str = "") -
     return Row(what, _figure(value, unit, note), f"< {promised:,g} {unit}", value < promised)
 
 
+def above(what: str, value: float, promised: float, unit: str, note: str = "") -> Row:
+    return Row(what, _figure(value, unit, note), f"> {promised:,g} {unit}", value > promised)
+
+
 def beside(what: str, value: float, unit: str, note: str = "") -> Row:
     return Row("  " + what, _figure(value, unit, note))
 

@@ -75,7 +75,7 @@ def crowd(debates: int = 100, turns: int = 20) -> Crowd:
     """That many duels, all started at once."""
     with home() as path:
         committed, filed = asyncio.run(run_debates(path, debates, turns))
-        database = settings(path).database
+        database = settings(path).file
         _check_closed(database)
         with closing(sqlite3.connect(database)) as conn:
             said, text_bytes = conn.execute(
@@ -102,8 +102,8 @@ async def run_debates(
     path: Path, debates: int, turns: int, speaker: Instant | None = None
 ) -> tuple[float, float]:
     """Start them, wait for them; seconds until all were committed, and until all were filed."""
-    schema.prepare(settings(path).database)
-    watch = _Watch(settings(path).database, debates)
+    schema.prepare(settings(path).file)
+    watch = _Watch(settings(path).file, debates)
     speaker = speaker or Instant()
     async with open_service(settings(path), speaker=speaker) as service:
         begun = perf_counter()

@@ -1,9 +1,9 @@
 """The composition root: Settings -> a wired Service. The one place that names adapters."""
 
 import gc
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -19,22 +19,17 @@ from moot.errors import InputError
 from moot.models.metered import MeteredSpeaker
 from moot.models.router import Providers, Router, normalize
 from moot.models.understudy import Understudy
-from moot.ports import Clock, Meter, Speaker
+from moot.ports import Bus, Clock, Dispatcher, Meter, Speaker
 from moot.settings import Settings, secret
 from moot.store import schema
-from moot.store.database import Database
 from moot.store.files import Folder
 from moot.store.formats import FormatFiles
-from moot.store.store import SqlStore
+from moot.store.store import SqlStore, open_database
+
+if TYPE_CHECKING:
+    from celery import Celery
 
 UNTUNED = {(700, 10, 10), (2000, 10, 10), (2000, 10, 0)}  # Python's own, by version
-
-
-class WallClock:
-    """The real one."""
-
-    def now(self) -> float:
-        return time.time()
 
 
 def load_settings() -> Settings:
@@ -47,6 +42,47 @@ def load_settings() -> Settings:
         variable = name if name.isupper() else f"MOOT_{name.upper()}"
         said = problem["msg"].removeprefix("Value error, ")
         raise InputError(f"{variable}: {said}.", variable) from None
+
+
+def broker(settings: Settings) -> "Celery":
+    """Celery on the broker that the settings name."""
+    url = secret(settings.broker_url)
+    if url is None:
+        raise InputError(
+            "There is no broker. Set MOOT_BROKER_URL, for example to redis://localhost:6379/0.",
+            "MOOT_BROKER_URL",
+        )
+    if settings.database_url is None:
+        raise InputError(
+            "Workers share a Postgres. Set MOOT_DATABASE_URL, for example to "
+            "postgresql://moot@localhost/moot, then run `moot db upgrade`.",
+            "MOOT_DATABASE_URL",
+        )
+    try:
+        from moot.dispatch.celery import make_app  # here: one process in ten needs it
+    except ModuleNotFoundError:
+        raise InputError(
+            "MOOT_BROKER_URL needs Celery. Install it with: pip install 'moot[cluster]'",
+            "MOOT_BROKER_URL",
+        ) from None
+    return make_app(url, settings.queue, settings.visibility_seconds)
+
+
+def _dispatcher(settings: Settings) -> Dispatcher:
+    if settings.broker_url is None:
+        return InlineDispatcher()
+    app = broker(settings)
+    from moot.dispatch.celery import CeleryDispatcher
+
+    return CeleryDispatcher(app)
+
+
+def _bus(settings: Settings) -> Bus:
+    if settings.bus is None:
+        return LocalBus(settings.home)
+    from moot.bus.redis import RedisBus
+
+    return RedisBus(settings.bus, settings.queue)
 
 
 def providers(settings: Settings) -> Providers:
@@ -94,15 +130,17 @@ async def open_service(
     """
     settings = settings or load_settings()
     _collect_less_often()
+    apart = settings.broker_url is not None  # workers advance, wherever they are
+    dispatcher = _dispatcher(settings)
     schema.prepare(settings.database)
-    database = Database(settings.database, meter.committed if meter else None)
+    timed = meter.committed if meter else None
+    database = open_database(settings.database, settings.connections, timed)
     voices = router(settings, pace)
     voice: Speaker = speaker or voices
     if meter:
         voice = MeteredSpeaker(voice, meter.called)
-    clock = clock or WallClock()
-    store, records, bus = SqlStore(database), Folder(settings.home), LocalBus(settings.home)
-    dispatcher = InlineDispatcher()
+    clock = clock or database  # on many machines, the one clock that all of them can see
+    store, records, bus = SqlStore(database), Folder(settings.home), _bus(settings)
     keeper = Keeper(store, clock, settings.lease_seconds)
     formats = FormatFiles(settings.home, settings.disabled_formats)
     filer = Filer(store, records, keeper.holding)
@@ -113,17 +151,22 @@ async def open_service(
         dispatcher=dispatcher,
         clock=clock,
         formats=formats,
-        advancer=Advancer(store, records, voice, bus, clock, keeper, meter.turn if meter else None),
+        advancer=Advancer(
+            store, records, voice, bus, clock, keeper, meter.turn if meter else None,
+            by_wave=apart, deaths=settings.deaths if apart else None,
+        ),
         keeper=keeper,
         supervisor=Supervisor(
-            store, filer, dispatcher, clock, settings.sweep_seconds, formats.enabled
+            store, filer, dispatcher, clock, settings.sweep_seconds, formats.enabled,
+            settings.lease_seconds if apart else 0.0,
         ),
         tail=Tail(store, bus),
         filer=filer,
         providers=voices.describe,
         normalize=normalize,
         default_model=settings.model,
-    )
+    )  # fmt: skip
+    bus.on_nudge(keeper.look)
     try:
         await bus.start()
         if live:

@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from typing import Any, Literal, cast
 from urllib.parse import quote
 
+from moot.settings import Settings
+
 Style = Literal["text", "json"]
 
 MAX_MESSAGE = 2_000  # characters
@@ -50,6 +52,12 @@ def configure(style: Style, level: str, secrets: Sequence[str] = ()) -> None:
     root = logging.getLogger()
     others = [handler for handler in root.handlers if not isinstance(handler, _Stderr)]
     root.handlers = [*others, _Stderr(formatter, logging.WARNING)]
+
+
+def begin(settings: Settings) -> None:
+    """Log as the settings say: for people on a terminal, else as JSON lines."""
+    style = settings.log or ("text" if _is_terminal() else "json")
+    configure(style, settings.log_level, settings.secrets())
 
 
 class Mask:

@@ -69,6 +69,16 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A debate that somebody should be advancing."""
+
+    id: str
+    state: tuple[int, int]  # fence and last seq: as long as they stay, nothing has happened to it
+    lease_owner: str | None
+    lease_until: float
+
+
+@dataclass(frozen=True, slots=True)
 class Once:
     """A request that may come twice and shall be carried out once."""
 
@@ -132,9 +142,12 @@ class Store(Protocol):
         ...
 
     async def claim(
-        self, debate_id: str, move: Callable[[Debate], Change]
-    ) -> tuple[Change, list[Turn]]:
-        """The same, and what was said before: whoever takes a debate has to hear it."""
+        self, debate_id: str, move: Callable[[Debate], Change], known: Debate | None = None
+    ) -> tuple[Change, list[Turn] | None]:
+        """The same, and what was said before: whoever takes a debate has to hear it.
+
+        None where it still stands as it is `known`, so that nothing was said since.
+        """
         ...
 
     async def load(self, debate_id: str) -> Debate: ...
@@ -149,6 +162,10 @@ class Store(Protocol):
 
     async def last_seq(self, debate_id: str) -> int:
         """The last seq of the log itself, whatever the debate's row says."""
+        ...
+
+    async def reached(self, debate_ids: Sequence[str]) -> dict[str, int]:
+        """The last seq of each of those debates, as their rows say."""
         ...
 
     async def logged(self, after: int) -> list[Logged]:
@@ -175,8 +192,8 @@ class Store(Protocol):
         """What was written back and holds every one of the words, newest first."""
         ...
 
-    async def unfinished(self) -> list[str]:
-        """Debates that somebody should be advancing."""
+    async def unfinished(self, now: float) -> list[Unfinished]:
+        """Debates that somebody should be advancing by now."""
         ...
 
     async def unfiled(self) -> list[str]:
@@ -235,6 +252,10 @@ class Bus(Protocol):
 
     def listened(self, debate_id: str, *, here: bool = False) -> bool:
         """Whether what is said of that debate would reach anybody; `here`: in this process."""
+        ...
+
+    def listening(self) -> list[str]:
+        """The debates that somebody listens to in this process."""
         ...
 
     def begin(self, speech: Speech) -> None:

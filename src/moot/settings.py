@@ -34,9 +34,10 @@ class Settings(BaseSettings):
     broker_url: SecretStr | None = None  # redis://… or amqp://…; unset: debates run in this process
     bus_url: SecretStr | None = None  # redis://…, where the broker is none
     queue: str = Field(default="moot", pattern=r"^[A-Za-z0-9_.-]{1,64}$")
+    visibility_seconds: float = Field(default=1200.0, gt=0)  # before Redis repeats a message
     concurrency: int = Field(default=100, ge=1)  # waves that one worker carries at once
     deaths: int = Field(default=3, ge=1)  # of workers in one step, before it is given up
-    metrics_port: int | None = Field(default=None, ge=1, le=65535)  # of a worker or a supervisor
+    metrics_port: int | None = Field(default=None, ge=1, le=65535)  # of a worker
 
     # the service
     host: str = "127.0.0.1"
@@ -105,7 +106,12 @@ class Settings(BaseSettings):
     @property
     def database(self) -> Path | str:
         """Where the debates are: the file in the home, or a Postgres by its URL."""
-        return secret(self.database_url) or self.home / ".agentic" / "kofnote_search.sqlite"
+        return secret(self.database_url) or self.file
+
+    @property
+    def file(self) -> Path:
+        """The embedded database."""
+        return self.home / ".agentic" / "kofnote_search.sqlite"
 
     @property
     def bus(self) -> str | None:

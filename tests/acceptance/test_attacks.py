@@ -365,6 +365,7 @@ def tree(top: Path) -> dict[str, tuple[int, int]]:
 def test_an_id_is_no_path(scene: Scene) -> None:
     top = scene.server.home.parent
     (top / "secret.txt").write_text("S3CRET")
+    scene.server.home.mkdir(exist_ok=True)  # where the database is elsewhere, nothing was filed yet
     (scene.server.home / "secret.txt").write_text("S3CRET")
     before, state = tree(top), scene.state()
     on_id = [(method, path) for method, path in scene.routes if scene.debate_id in path]

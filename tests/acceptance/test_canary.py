@@ -19,10 +19,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from moot.settings import Settings
 from tests.integration import wire
 from tests.integration.test_vendors import ENDLESS, FAULTS, VENDORS
 from tests.integration.wire import Wire
 from tests.served import Served, started
+from tests.services import ask
 
 LONG = {*ENDLESS, "429-after"}
 """Faults whose retries take longer than this test does; one attempt of each is enough."""
@@ -56,8 +58,13 @@ def found(secret: str, data: bytes) -> bool:
 
 
 def leaks(secret: str, home: Path, **others: bytes) -> list[str]:
-    """Where a secret can be read: in a file of the home, whatever kind it is, or in the rest."""
+    """Where a secret can be read: in a file of the home, whatever kind it is, in a database that is
+    no file, or in the rest."""
     places = {str(path): path.read_bytes() for path in home.rglob("*") if path.is_file()}
+    if isinstance(database := Settings(home=home).database, str):
+        for (name,) in ask(database, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"):
+            rows = ask(database, f'SELECT t::text FROM "{name}" t')
+            places[name] = "".join(row for (row,) in rows).encode()
     places |= others
     return [place for place, data in places.items() if found(secret, data)]
 
@@ -258,9 +265,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Generator[Run]:
 
 
 def attempts(home: Path) -> set[tuple[str, str]]:
-    with sqlite3.connect(home / ".agentic" / "kofnote_search.sqlite") as database:
-        rows = database.execute("SELECT model, error_code FROM debate_attempts").fetchall()
-    database.close()
+    rows = ask(Settings(home=home).database, "SELECT model, error_code FROM debate_attempts")
     return {(model, code) for model, code in rows if code}
 
 
@@ -311,6 +316,9 @@ _open: list[sqlite3.Connection] = []
 
 
 def _row(home: Path, secret: str) -> dict[str, bytes]:
+    if isinstance(url := Settings(home=home).database, str):
+        ask(url, f"CREATE TABLE t AS SELECT 'the key {secret} was seen' AS x")
+        return {}
     database = sqlite3.connect(home / "x.sqlite")
     database.execute("PRAGMA journal_mode=WAL")
     database.execute("CREATE TABLE t (x)")

@@ -8,7 +8,6 @@ import pty
 import re
 import resource
 import signal
-import sqlite3
 import struct
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ import pytest
 from moot.bootstrap import open_service
 from moot.core.events import TurnCommitted
 from moot.settings import Settings
+from tests import services
 
 MOOT = str(Path(sys.executable).with_name("moot"))
 MOTION = "Should a small team write its tests first?"
@@ -34,8 +34,9 @@ FORMATS = {"standard": 6, "classic": 22, "custom": 14, "duel": 6}
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """No key, no server, no setting of whoever runs the tests."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    """No key, no server, no setting of whoever runs the tests, but the database of the test."""
+    names = ("PATH", "HOME", "MOOT_DATABASE_URL")
+    kept = {name: os.environ[name] for name in names if name in os.environ}
     fixed = {"MOOT_HOME": str(home), "COLUMNS": "200", "LANG": "C.UTF-8", "TERM": "xterm-256color"}
     return kept | fixed | more
 
@@ -66,12 +67,12 @@ def json_of(done: subprocess.CompletedProcess[str]) -> Any:
 
 
 def database(home: Path) -> Path:
+    """Where it is a file."""
     return home / ".agentic" / "kofnote_search.sqlite"
 
 
 def ask(home: Path, sql: str, *values: Any) -> list[Any]:
-    with closing(sqlite3.connect(database(home), timeout=5)) as conn:
-        return conn.execute(sql, values).fetchall()
+    return services.ask(Settings(home=home).database, sql, *values)
 
 
 def status_of(home: Path, id_: str) -> str:
@@ -287,6 +288,7 @@ def test_ctrl_c_while_the_closing_summary_is_spoken_lets_go_of_it(home: Path) ->
     assert [kind for (kind,) in kinds] == ["speech", "summary"]
 
 
+@pytest.mark.sqlite_only
 def test_ctrl_c_before_anything_was_made_shows_no_traceback(tmp_path: Path) -> None:
     with terminal(tmp_path, "run", MOTION, "-f", "duel") as shown:
         eventually(database(tmp_path).parent.exists)
@@ -339,7 +341,7 @@ def assert_one_sentence(
 
 def assert_nothing_written(home: Path) -> None:
     assert not (home / "records").exists()
-    if database(home).exists():
+    if database(home).exists() or "MOOT_DATABASE_URL" in os.environ:
         assert ask(home, "SELECT count(*) FROM debate_runs") == [(0,)]
 
 
@@ -449,6 +451,7 @@ def test_ctrl_c_while_it_loads_shows_nothing(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout, done.stderr) == (130, "", ""), where
 
 
+@pytest.mark.sqlite_only
 def test_a_home_that_cannot_be(tmp_path: Path) -> None:
     """Below a regular file nobody can make a folder, not even root."""
     (tmp_path / "file").write_text("not a folder")
@@ -460,9 +463,10 @@ def test_a_home_that_cannot_be(tmp_path: Path) -> None:
     assert "MOOT_HOME" in doctor.stdout
 
 
+@pytest.mark.sqlite_only
 def test_a_database_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     moot(tmp_path, "db", "upgrade")
-    ask_and_keep(tmp_path, "UPDATE debate_schema SET version_num = '9999'")
+    ask(tmp_path, "UPDATE debate_schema SET version_num = '9999'")
     before = database(tmp_path).read_bytes()
     for done in moots(tmp_path, ["run", MOTION], ["db", "upgrade"]):
         assert_one_sentence(done, (1, 2), str(database(tmp_path)), "newer")
@@ -470,12 +474,7 @@ def test_a_database_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     assert_nothing_written(tmp_path)
 
 
-def ask_and_keep(home: Path, sql: str) -> None:
-    with closing(sqlite3.connect(database(home))) as conn:
-        conn.execute(sql)
-        conn.commit()
-
-
+@pytest.mark.sqlite_only
 def test_a_damaged_database_is_left_as_it_is(tmp_path: Path) -> None:
     database(tmp_path).parent.mkdir()
     garbage = bytes(range(256)) * 64
@@ -500,6 +499,7 @@ def small_files(size: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
+@pytest.mark.sqlite_only
 def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
     done = moot(tmp_path, "run", MOTION, preexec_fn=small_files(8192), env=NO_BYTECODE)
     assert_one_sentence(done, (1, 2), str(tmp_path))
@@ -508,6 +508,7 @@ def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
     assert moot(tmp_path, "run", MOTION, "-f", "duel").returncode == 0
 
 
+@pytest.mark.sqlite_only
 def test_a_disk_that_fills_up_on_the_way(tmp_path: Path) -> None:
     """What was announced is kept, the rest is refused, and with room again it goes on."""
     moot(tmp_path, "db", "upgrade")
@@ -531,6 +532,7 @@ def test_a_disk_that_fills_up_on_the_way(tmp_path: Path) -> None:
     assert ask(tmp_path, "PRAGMA integrity_check") == [("ok",)]
 
 
+@pytest.mark.sqlite_only
 def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()

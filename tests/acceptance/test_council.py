@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ from moot.settings import Settings
 from moot.store import files
 from moot.testing.speaker import ScriptedSpeaker
 from tests.integration.councils import answer, council_speaker
+from tests.services import ask
 
 T = TypeVar("T")
 MOOT = Path(sys.executable).with_name("moot")
@@ -96,8 +97,7 @@ def test_the_whole_of_it(settings: Settings) -> None:
     targets = {turn["role"]: turn["targetRole"] for turn in rounds["turns"]}
     assert targets == {"Proponent": "Critic", "Critic": "Proponent", "Analyst": "Proponent",
                        "Synthesizer": "Critic", "Judge": "Synthesizer"}  # fmt: skip
-    with closing(sqlite3.connect(settings.database)) as conn:
-        actions = conn.execute("SELECT id, owner, due FROM debate_actions ORDER BY id").fetchall()
+    actions = ask(settings.database, "SELECT id, owner, due FROM debate_actions ORDER BY id")
     assert actions == [("A1", "Ada", "2026-12-01"), ("A2", "Ben", "2027-01-15")]
 
 
@@ -261,7 +261,9 @@ def test_a_disk_that_fails_stops_the_run(
     assert not list(settings.home.rglob("*.tmp"))
 
 
-def test_killed_between_any_two_files_it_finishes_after_a_restart(tmp_path: Path) -> None:
+def test_killed_between_any_two_files_it_finishes_after_a_restart(
+    tmp_path: Path, switch_database: Callable[[object], None]
+) -> None:
     """Killed at each rename in turn: old file or new, and the next start brings it to its end."""
     script = (
         "import os, sys, asyncio, json, signal\n"
@@ -284,11 +286,13 @@ def test_killed_between_any_two_files_it_finishes_after_a_restart(tmp_path: Path
     )
     root = Path(__file__).parents[2]
     places = [1, 2, 3, 8, 12, 15]
-    children = [
-        subprocess.Popen([sys.executable, "-c", script, str(tmp_path / str(at)), str(at)], cwd=root)
-        for at in places
-    ]
+    children: list[subprocess.Popen[bytes]] = []
+    for at in places:
+        switch_database(at)
+        words = [sys.executable, "-c", script, str(tmp_path / str(at)), str(at)]
+        children.append(subprocess.Popen(words, cwd=root))
     for at, child in zip(places, children, strict=True):
+        switch_database(at)
         assert child.wait(60) == -9, f"file {at} was never written"
         home = tmp_path / str(at)
         for path in home.rglob("records/**/*.json"):
@@ -308,10 +312,12 @@ def test_killed_between_any_two_files_it_finishes_after_a_restart(tmp_path: Path
         assert not list(home.rglob("*.tmp"))
 
 
+@pytest.mark.sqlite_only
 def test_a_home_of_somebody_else_is_used_in_place(settings: Settings) -> None:
     """A KOF Note home: its tables and files stay as they are, byte for byte."""
-    settings.database.parent.mkdir(parents=True)
-    with closing(sqlite3.connect(settings.database)) as conn, conn:
+    database = settings.home / ".agentic" / "kofnote_search.sqlite"
+    database.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(database)) as conn, conn:
         conn.execute("CREATE TABLE records_index (path TEXT PRIMARY KEY, body TEXT)")
         conn.execute("CREATE VIRTUAL TABLE search USING fts5(body)")
         conn.execute("INSERT INTO records_index VALUES ('a', 'b')")
@@ -319,12 +325,12 @@ def test_a_home_of_somebody_else_is_used_in_place(settings: Settings) -> None:
     own = settings.home / "records" / "decisions" / "2026-01-01.md"
     own.parent.mkdir(parents=True)
     own.write_text("mine")
-    before = settings.database.read_bytes()[18:20]  # how it is journaled
+    before = database.read_bytes()[18:20]  # how it is journaled
     debate, _, _ = go(hold(settings, council_speaker()))
     assert debate.status == "completed"
     assert own.read_text() == "mine"
-    assert settings.database.read_bytes()[18:20] == before == b"\x01\x01"
-    with closing(sqlite3.connect(settings.database)) as conn:
+    assert database.read_bytes()[18:20] == before == b"\x01\x01"
+    with closing(sqlite3.connect(database)) as conn:
         assert conn.execute("SELECT * FROM records_index").fetchall() == [("a", "b")]
         assert conn.execute("SELECT * FROM search").fetchall() == [("hello",)]
 

@@ -1,7 +1,6 @@
 """What a person can do to a debate, what a failing speaker does to it, and what it may cost."""
 
 import asyncio
-import sqlite3
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -31,6 +30,7 @@ from moot.errors import (
 from moot.ports import Call, Reply, Say
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker, plain
+from tests.services import ask
 
 MOTION = "Should we ship on Fridays?"
 PANEL = """
@@ -117,7 +117,7 @@ class Scene:
 
     def __init__(self, service: Service, home: Path) -> None:
         self.service = service
-        self._path = home / ".agentic" / "kofnote_search.sqlite"
+        self._database = Settings(home=home).database
 
     async def make(self, format_: str = "duel", **asked: Any) -> str:
         return (await self.service.create(MOTION, format=format_, **asked)).id
@@ -135,23 +135,14 @@ class Scene:
 
     def row(self, id_: str) -> list[Any]:
         """All that the database has of a debate."""
-        conn = sqlite3.connect(self._path)
-        try:
-            rows = [conn.execute("SELECT * FROM debate_runs WHERE id = ?", (id_,)).fetchall()]
-            for table in ("debate_turns", "debate_events", "debate_attempts"):
-                query = f"SELECT * FROM {table} WHERE debate_id = ?"
-                rows.append(conn.execute(query, (id_,)).fetchall())
-            return rows
-        finally:
-            conn.close()
+        parts = ("debate_turns", "debate_events", "debate_attempts")
+        return [
+            ask(self._database, "SELECT * FROM debate_runs WHERE id = ?", id_),
+            *(ask(self._database, f"SELECT * FROM {t} WHERE debate_id = ?", id_) for t in parts),
+        ]
 
     def set_status(self, id_: str, status: str) -> None:
-        conn = sqlite3.connect(self._path)
-        try:
-            conn.execute("UPDATE debate_runs SET status = ? WHERE id = ?", (status, id_))
-            conn.commit()
-        finally:
-            conn.close()
+        ask(self._database, "UPDATE debate_runs SET status = ? WHERE id = ?", status, id_)
 
     async def check_books(self, id_: str) -> Debate:
         """Every call is on record and none is left open; the sums on the row are theirs."""

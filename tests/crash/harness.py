@@ -17,6 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Protocol
 
 from moot.bootstrap import open_service
 from moot.bus.memory import MemoryBus
@@ -25,12 +26,20 @@ from moot.core.change import FencedError
 from moot.core.debate import Debate
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.schedule import Finish
+from moot.engine import failpoints
 from moot.ports import Call, Reply, Say, Search
 from moot.settings import Settings
-from moot.testing.speaker import ScriptedSpeaker, plain
+from moot.testing.speaker import Script, ScriptedSpeaker, plain
+from tests.services import ask
 
 Guard = Callable[[], None]
 """Takes a guard out of the engine, in the worker alone."""
+
+OPEN = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    " AND backend_type = 'client backend' AND xact_start IS NOT NULL AND pid != pg_backend_pid()"
+)
+"""Transactions of others on this database of Postgres."""
 
 
 def keep_all() -> None:
@@ -38,19 +47,10 @@ def keep_all() -> None:
 
 
 @dataclass
-class Ground:
-    """A home under attack, and the books that are kept beside it."""
+class Books:
+    """Files in a folder, that several processes write into, a whole line at a time."""
 
     root: Path
-    lease_seconds: float = 15.0
-    speak_seconds: float = 0.02
-    workers: list[int] = field(default_factory=list[int])
-
-    @property
-    def settings(self) -> Settings:
-        return Settings(
-            home=self.root / "home", lease_seconds=self.lease_seconds, sweep_seconds=0.05
-        )
 
     def note(self, book: str, line: str) -> None:
         out = os.open(self.root / book, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -60,6 +60,69 @@ class Ground:
     def book(self, name: str) -> list[str]:
         path = self.root / name
         return path.read_text().splitlines() if path.exists() else []
+
+    def keep(self) -> None:
+        """From here on, note what this process announces, and each write that the fence refuses."""
+        publish, fence, books = MemoryBus.publish, moves.check_fence, self
+
+        def noted_publish(self: MemoryBus, event: Event | Delta) -> None:
+            if isinstance(event, TurnCommitted):
+                books.note("announced", f"{event.debate_id} {event.seq} {event.turn.text}")
+            publish(self, event)
+
+        def noted_fence(debate: Debate, number: int) -> None:
+            try:
+                fence(debate, number)
+            except FencedError:
+                books.note("fenced", f"{debate.id} {number}")
+                raise
+
+        MemoryBus.publish = noted_publish
+        moves.check_fence = noted_fence
+
+    def die_at(self, place: str) -> None:
+        """From here on, reaching that place of the engine is death."""
+
+        def die(here: str) -> None:
+            if here == place:
+                self.note("died", here)
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        failpoints.hook = die
+
+    def wait_until(self, done: Callable[[], bool], seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if done():
+                return True
+            time.sleep(0.02)
+        return False
+
+
+class Judged(Protocol):
+    """What is looked at when all is over."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    def book(self, name: str) -> list[str]: ...
+
+    def rows(self, sql: str) -> list[tuple[object, ...]]: ...
+
+
+@dataclass
+class Ground(Books):
+    """A home under attack, and the books that are kept beside it."""
+
+    lease_seconds: float = 15.0
+    speak_seconds: float = 0.02
+    workers: list[int] = field(default_factory=list[int])
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(
+            home=self.root / "home", lease_seconds=self.lease_seconds, sweep_seconds=0.05
+        )
 
     def create(self, count: int, max_turns: int = 20) -> list[str]:
         async def make() -> list[str]:
@@ -103,66 +166,29 @@ class Ground:
             self.kill(pid)
 
     async def _work(self, place: str | None) -> None:
-        self._keep_books()
+        self.keep()
         if place:
-            from moot.engine import failpoints
-
-            def die(here: str) -> None:
-                if here == place:
-                    self.note("died", here)
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-            failpoints.hook = die
+            self.die_at(place)
         async with open_service(self.settings, speaker=Noted(self, self.speak_seconds)):
             await asyncio.sleep(3600)
 
-    def _keep_books(self) -> None:
-        """Note what is announced, and each write that the fence refuses."""
-        publish, fence = MemoryBus.publish, moves.check_fence
-
-        ground = self
-
-        def noted_publish(self: MemoryBus, event: Event | Delta) -> None:
-            if isinstance(event, TurnCommitted):
-                ground.note("announced", f"{event.debate_id} {event.seq} {event.turn.text}")
-            publish(self, event)
-
-        def noted_fence(debate: Debate, number: int) -> None:
-            try:
-                fence(debate, number)
-            except FencedError:
-                self.note("fenced", f"{debate.id} {number}")
-                raise
-
-        MemoryBus.publish = noted_publish
-        moves.check_fence = noted_fence
-
     def rows(self, sql: str) -> list[tuple[object, ...]]:
-        with closing(sqlite3.connect(self.settings.database)) as conn, conn:
-            return conn.execute(sql).fetchall()
+        return ask(self.settings.database, sql)
 
     def unfinished(self) -> int:
         sql = "SELECT count(*) FROM debate_runs WHERE status NOT IN ('completed', 'failed')"
         return int(str(self.rows(sql)[0][0]))
 
-    def wait_until(self, done: Callable[[], bool], seconds: float) -> bool:
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if done():
-                return True
-            time.sleep(0.02)
-        return False
-
 
 class Noted(ScriptedSpeaker):
     """Notes each call before it is made: what a vendor would send a bill for."""
 
-    def __init__(self, ground: Ground, seconds: float) -> None:
-        super().__init__(plain, seconds)
-        self._ground = ground
+    def __init__(self, books: Books, seconds: float, script: Script = plain) -> None:
+        super().__init__(script, seconds)
+        self._books = books
 
     async def speak(self, call: Call, say: Say) -> Reply:
-        self._ground.note("calls", f"{call.debate.id} {call.step.round} {call.step.actor}")
+        self._books.note("calls", f"{call.debate.id} {call.step.round} {call.step.actor}")
         return await super().speak(call, say)
 
 
@@ -175,7 +201,7 @@ def expected(debate: Debate) -> Iterator[str]:
             row = row.but(cursor=schedule.after(row, bit))
 
 
-def violations(ground: Ground) -> list[str]:
+def violations(ground: Judged) -> list[str]:
     """Everything that the contract forbids and that can be found in what is left."""
 
     async def read() -> list[str]:
@@ -220,8 +246,33 @@ class Bill:
     attempts: Counter[str]
 
 
-def bill(ground: Ground) -> Bill:
+def bill(ground: Judged) -> Bill:
     outcomes = ground.rows("SELECT outcome, count(*) FROM debate_attempts GROUP BY outcome")
     turns = ground.rows("SELECT count(*) FROM debate_turns")[0][0]
     counts = Counter({str(outcome): int(str(count)) for outcome, count in outcomes})
     return Bill(len(ground.book("calls")), int(str(turns)), counts)
+
+
+def stop_between_writes(database: Path | str, *pids: int) -> None:
+    """Stop them where they hold no lock, or nobody else could write until they wake."""
+    for _ in range(100):
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(0.02)
+        if nobody_writes(database):
+            return
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+        time.sleep(0.02)
+    raise AssertionError("they were never between two writes")
+
+
+def nobody_writes(database: Path | str) -> bool:
+    if isinstance(database, str):
+        return ask(database, OPEN) == [(0,)]
+    with closing(sqlite3.connect(database, timeout=0.1)) as conn:
+        try:
+            conn.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return False
+        return True

@@ -93,7 +93,7 @@ def test_it_fails_when_a_commit_is_not_atomic(ground: Ground) -> None:
                 log.add(conn, change.debate.id, event)
             conn.driver.execute("COMMIT")
             time.sleep(0.01)
-            conn.driver.execute("BEGIN IMMEDIATE")
+            conn.driver.execute("BEGIN IMMEDIATE" if conn.dialect == "sqlite" else "BEGIN")
             for ended in change.ended:
                 attempts.end(conn, change.debate.id, ended)
             for attempt in change.started:

@@ -2,16 +2,14 @@
 
 import os
 import signal
-import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from moot.core import moves
-from tests.crash.harness import Ground, Guard, keep_all, violations
+from tests.crash.harness import Ground, Guard, keep_all, stop_between_writes, violations
 
 STRESS = bool(os.environ.get("MOOT_STRESS"))
 DEBATES = 60 if STRESS else 30
@@ -32,7 +30,7 @@ def freeze(ground: Ground, spells: int, guard: Guard = keep_all) -> None:
         calls = len(ground.book("calls"))
         sleeper = ground.fork(guard)
         assert ground.wait_until(lambda c=calls: len(ground.book("calls")) >= c + DEBATES, 10)
-        stop_between_writes(ground, sleeper)
+        stop_between_writes(ground.settings.database, sleeper)
         time.sleep(ground.lease_seconds + 0.2)
         calls = len(ground.book("calls"))
         other = ground.fork(guard)
@@ -41,21 +39,6 @@ def freeze(ground: Ground, spells: int, guard: Guard = keep_all) -> None:
         ground.wait_until(lambda: ground.unfinished() == 0, 40)
         ground.kill(sleeper)
         ground.kill(other)
-
-
-def stop_between_writes(ground: Ground, pid: int) -> None:
-    """Stop it where it holds no lock on the file, or nobody else could write until it wakes."""
-    for _ in range(100):
-        os.kill(pid, signal.SIGSTOP)
-        time.sleep(0.02)
-        with closing(sqlite3.connect(ground.settings.database, timeout=0.1)) as conn:
-            try:
-                conn.execute("BEGIN IMMEDIATE")
-                return
-            except sqlite3.OperationalError:
-                os.kill(pid, signal.SIGCONT)
-                time.sleep(0.02)
-    raise AssertionError("it was never between two writes")
 
 
 def no_fence() -> None:

@@ -279,7 +279,7 @@ def test_two_engines_on_one_home_say_each_turn_once(settings: Settings) -> None:
         ):
             made = [await one.create("m", format="duel") for _ in range(20)]
             for debate in made:
-                two._dispatcher.dispatch(debate.id)
+                two._dispatcher.dispatch(debate)
             done = await asyncio.gather(*(two.wait(debate.id) for debate in made))
         assert {debate.status for debate in done} == {"completed"}
         assert sum(len(speaker.calls) for speaker in speakers) == 20 * 6

@@ -13,6 +13,7 @@ import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -66,7 +67,7 @@ class Peer:
 async def main(home, runtime, listens):
     bus = LocalBus(Path(home), Path(runtime))
     bus.listen("d", lambda delta: tell("delta", delta.offset, delta.text))
-    bus.on_hint(lambda: tell("hint"))
+    bus.on_hint(lambda of: tell("hint", of))
     if listens == "yes":
         await bus.start()
     peer = Peer(bus)
@@ -409,7 +410,7 @@ def test_a_commit_is_hinted_at_within_a_fifth_of_a_second(ground: Ground) -> Non
     async def work() -> None:
         async with ground.bus() as bus, ground.peer() as peer:
             hints: list[float] = []
-            bus.on_hint(lambda: hints.append(time.monotonic()))
+            bus.on_hint(lambda _: hints.append(time.monotonic()))
             await until(lambda: bus.listened("d"), 2)
             took: list[float] = []
             for number in range(5):
@@ -429,7 +430,7 @@ def test_hints_are_collected_and_the_last_is_never_lost(ground: Ground) -> None:
     async def work() -> None:
         async with ground.bus() as bus, ground.bus() as other:
             heard_at: list[float] = []
-            other.on_hint(lambda: heard_at.append(time.monotonic()))
+            other.on_hint(lambda _: heard_at.append(time.monotonic()))
             await until(lambda: bus.listened("d"), 2)
             for _ in range(1_000):
                 bus.publish(committed())
@@ -440,10 +441,28 @@ def test_hints_are_collected_and_the_last_is_never_lost(ground: Ground) -> None:
     go(work())
 
 
+def test_hints_and_nudges_name_their_debates(ground: Ground) -> None:
+    async def work() -> None:
+        async with ground.bus() as bus, ground.bus() as other:
+            hints: list[object] = []
+            nudges: list[str] = []
+            other.on_hint(hints.append)
+            other.on_nudge(nudges.append)
+            await until(lambda: bus.listened("d"), 2)
+            bus.publish(replace(status(), seq=7))
+            await until(lambda: hints)
+            bus.nudge("d")
+            await until(lambda: nudges)
+            assert hints == [{"d": 7}]
+            assert nudges == ["d"]
+
+    go(work())
+
+
 def test_a_hint_callback_that_fails_harms_nothing(
     ground: Ground, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken() -> None:
+    def broken(_: object) -> None:
         raise ValueError("broken")
 
     async def work() -> None:
@@ -462,7 +481,7 @@ def test_a_process_that_never_started_may_still_publish(ground: Ground) -> None:
     async def work() -> None:
         async with ground.bus() as bus, ground.peer(listens=False) as peer:
             hints: list[int] = []
-            bus.on_hint(lambda: hints.append(1))
+            bus.on_hint(lambda _: hints.append(1))
             await peer.do("commit")
             await until(lambda: hints, 0.5)
             await peer.do("begin")
@@ -478,7 +497,7 @@ def test_without_a_loop_it_is_sent_at_once(ground: Ground) -> None:
     async def listen() -> None:
         async with ground.bus() as bus:
             hints: list[int] = []
-            bus.on_hint(lambda: hints.append(1))
+            bus.on_hint(lambda _: hints.append(1))
             await asyncio.to_thread(publish)
             await until(lambda: hints and spoken(bus) == ["word"])
 
@@ -495,7 +514,7 @@ def test_closing_sends_what_waits(ground: Ground) -> None:
     async def work() -> None:
         async with ground.bus() as bus:
             hints: list[int] = []
-            bus.on_hint(lambda: hints.append(1))
+            bus.on_hint(lambda _: hints.append(1))
             short = LocalBus(ground.home, ground.runtime)
             short.publish(committed())
             short.publish(committed())  # within 10 ms: waits
@@ -721,7 +740,7 @@ def test_garbage_is_ignored(ground: Ground, caplog: pytest.LogCaptureFixture) ->
 
     async def work() -> None:
         async with ground.bus() as bus, ground.bus() as other:
-            bus.on_hint(lambda: pytest.fail("nobody committed anything"))
+            bus.on_hint(lambda _: pytest.fail("nobody committed anything"))
             failed: list[object] = []
             asyncio.get_running_loop().set_exception_handler(lambda _, what: failed.append(what))
             for packet in GARBAGE:

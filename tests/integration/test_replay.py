@@ -54,7 +54,7 @@ async def hold(settings: Settings, format_: str, speaker: Any = None) -> tuple[D
 
 
 def without_database(settings: Settings) -> None:
-    for path in settings.database.parent.iterdir():
+    for path in settings.file.parent.iterdir():
         path.unlink()
 
 
@@ -83,12 +83,12 @@ def test_the_files_alone_give_what_the_database_gave(tmp_path: Path, format_: st
     debate, turns = asyncio.run(hold(settings, format_))
     assert debate.status == "completed"
     assert debate.files_seq == debate.last_seq
-    both = examine(settings.home, settings.database, debate.id)
+    both = examine(settings.home, settings.file, debate.id)
     assert (both.indexed, both.issues) == (True, ())
     without_database(settings)
-    alone = examine(settings.home, settings.database, debate.id)
+    alone = examine(settings.home, settings.file, debate.id)
     assert (alone.indexed, alone.issues) == (False, ())
-    assert not settings.database.exists(), "a replay makes no database"
+    assert not settings.file.exists(), "a replay makes no database"
     assert list(alone.replay.turns) == turns
     assert alone.replay.debate
     assert alone.replay.debate.but(fence=debate.fence) == debate
@@ -129,7 +129,7 @@ def test_a_council_that_degraded_replays_too(tmp_path: Path) -> None:
     silent = frozenset({("critic", 2), ("judge", 5)})
     debate, turns = asyncio.run(hold(settings, "council", council_speaker(silent)))
     assert debate.degraded
-    seen = examine(settings.home, settings.database, debate.id)
+    seen = examine(settings.home, settings.file, debate.id)
     assert seen.issues == ()
     assert list(seen.replay.turns) == turns
 
@@ -149,7 +149,7 @@ def test_a_paused_debate_keeps_the_place_in_its_wave(tmp_path: Path) -> None:
     debate = asyncio.run(work())
     assert debate.status == "paused"
     assert debate.cursor.done
-    seen = examine(settings.home, settings.database, debate.id)
+    seen = examine(settings.home, settings.file, debate.id)
     assert seen.issues == ()
     assert seen.replay.debate
     assert seen.replay.debate.cursor == debate.cursor
@@ -170,7 +170,7 @@ def test_what_was_said_since_the_files_were_written_is_a_finding(tmp_path: Path)
             return made.id
 
     debate_id = asyncio.run(work())
-    assert examine(settings.home, settings.database, debate_id).issues == ()
+    assert examine(settings.home, settings.file, debate_id).issues == ()
     kept = settings.home / "kept"
     shutil.copytree(settings.home / "records", kept)
 
@@ -180,10 +180,10 @@ def test_what_was_said_since_the_files_were_written_is_a_finding(tmp_path: Path)
             await service.wait(debate_id)
 
     asyncio.run(go_on())
-    assert examine(settings.home, settings.database, debate_id).issues == ()
+    assert examine(settings.home, settings.file, debate_id).issues == ()
     shutil.rmtree(settings.home / "records")
     kept.rename(settings.home / "records")
-    issues = examine(settings.home, settings.database, debate_id).issues
+    issues = examine(settings.home, settings.file, debate_id).issues
     assert len(issues) == 1
     assert "The files go up to seq" in issues[0]
 
@@ -432,7 +432,7 @@ def test_what_only_one_file_holds_is_compared_with_the_database(
         part = ("debate", "events")[seed % 2]
         changed = copy.fixed_up({name: changed_leaf(copy.files[name], rng, (part,))})
         copy.lay_out(tmp_path, changed)
-        seen = examine(tmp_path, settings.database, copy.id)
+        seen = examine(tmp_path, settings.file, copy.id)
         assert seen.issues, f"seed {seed}: {part}"
         copy.restore(tmp_path, changed)
 
@@ -569,7 +569,7 @@ def test_each_disagreement_with_the_database_is_listed(
 ) -> None:
     settings, ids = held
     database = tmp_path / "copy.sqlite"
-    with sqlite3.connect(settings.database) as source, sqlite3.connect(database) as target:
+    with sqlite3.connect(settings.file) as source, sqlite3.connect(database) as target:
         source.backup(target)
         target.execute("DELETE FROM debate_runs WHERE id != ?", [ids["council"]])
     for conn in (source, target):
@@ -634,8 +634,8 @@ def rows(database: Path) -> dict[str, list[dict[str, Any]]]:
 
 def run_reindex(settings: Settings) -> Reindexed:
     async def work() -> Reindexed:
-        schema.prepare(settings.database)
-        database = Database(settings.database)
+        schema.prepare(settings.file)
+        database = Database(settings.file)
         try:
             return await reindex(database, settings.home)
         finally:
@@ -659,13 +659,13 @@ def test_an_empty_database_gets_the_same_rows(
     done = run_reindex(settings)
     assert sorted(done.indexed) == sorted(ids.values())
     assert not done.skipped
-    before, after = rows(held[0].database), rows(settings.database)
+    before, after = rows(held[0].file), rows(settings.file)
     for table in before:
         assert after[table] == before[table], table
     again = run_reindex(settings)
     assert (again.indexed, again.present, again.skipped) == ([], len(ids), {})
     for debate_id in ids.values():
-        seen = examine(settings.home, settings.database, debate_id)
+        seen = examine(settings.home, settings.file, debate_id)
         assert (seen.indexed, seen.issues) == (True, ())
 
 
@@ -690,7 +690,7 @@ def test_a_reindexed_debate_can_be_read_and_followed(
 def test_a_reindexed_debate_is_listed_and_found(own: tuple[Settings, dict[str, str]]) -> None:
     settings, ids = own
     run_reindex(settings)
-    with closing(connect(settings.database)) as driver:
+    with closing(connect(settings.file)) as driver:
         conn = Connection("sqlite", driver)
         for debate_id in ids.values():
             debate = runs.load(conn, debate_id)
@@ -712,7 +712,7 @@ def test_a_damaged_folder_is_reported_and_left_out_whole(
     assert list(done.skipped) == [ids["classic"]]
     assert "rounds/round-1.json" in done.skipped[ids["classic"]][0]
     assert len(done.indexed) == len(ids) - 1
-    there = rows(settings.database)
+    there = rows(settings.file)
     for table in ("debate_turns", "debate_events"):
         assert ids["classic"] not in {row["debate_id"] for row in there[table]}
 
@@ -720,7 +720,7 @@ def test_a_damaged_folder_is_reported_and_left_out_whole(
 def test_rows_that_are_there_are_left_alone(own: tuple[Settings, dict[str, str]]) -> None:
     settings, ids = own
     run_reindex(settings)
-    with sqlite3.connect(settings.database) as conn:
+    with sqlite3.connect(settings.file) as conn:
         conn.execute("UPDATE debate_turns SET text = 'mine' WHERE debate_id = ?", [ids["duel"]])
         conn.execute("UPDATE debate_actions SET status = 'done' WHERE id = 'A1'")
         conn.execute("DELETE FROM debate_actions WHERE id = 'A2'")
@@ -730,7 +730,7 @@ def test_rows_that_are_there_are_left_alone(own: tuple[Settings, dict[str, str]]
     done = run_reindex(settings)
     assert sorted(done.indexed) == sorted([ids["standard"], ids["council"]])
     assert any("disagree on turn" in issue for issue in done.skipped[ids["duel"]])
-    there = rows(settings.database)
+    there = rows(settings.file)
     assert {row["text"] for row in there["debate_turns"] if row["debate_id"] == ids["duel"]} == {
         "mine"
     }
@@ -742,12 +742,12 @@ def test_rows_that_are_there_are_left_alone(own: tuple[Settings, dict[str, str]]
 def test_turns_that_are_gone_come_back(own: tuple[Settings, dict[str, str]]) -> None:
     settings, ids = own
     run_reindex(settings)
-    whole = rows(settings.database)["debate_turns"]
-    with sqlite3.connect(settings.database) as conn:
+    whole = rows(settings.file)["debate_turns"]
+    with sqlite3.connect(settings.file) as conn:
         conn.execute("DELETE FROM debate_turns WHERE debate_id = ?", [ids["council"]])
     conn.close()
     assert run_reindex(settings).indexed == [ids["council"]]
-    again = rows(settings.database)["debate_turns"]
+    again = rows(settings.file)["debate_turns"]
     assert sorted(str(row) for row in again) == sorted(str(row) for row in whole)
 
 
@@ -769,14 +769,14 @@ def test_the_commands(own: tuple[Settings, dict[str, str]]) -> None:
     assert "All files are as they were written." in shown.stdout
     assert "took" in shown.stdout
     assert "Decided: Ship it" in shown.stdout
-    assert not settings.database.exists()
+    assert not settings.file.exists()
     told = command(settings, "replay", ids["council"], "--json")
     parsed = json.loads(told.stdout)
     assert set(parsed) == {
         "request", "rounds", "consensus", "finalPacket", "writebackRecord", "transcript",
         "consistency",
     }  # fmt: skip
-    assert not settings.database.exists()
+    assert not settings.file.exists()
     assert parsed == moot.replay_debate_mode(ids["council"], settings=settings)
     indexed = command(settings, "reindex", "--json")
     assert indexed.returncode == 0, indexed.stderr

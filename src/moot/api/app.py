@@ -113,7 +113,7 @@ async def serve(
     host = sock.getsockname()[0]
     metrics = Metrics()
     async with open_service(
-        settings, live=True, meter=metrics, found=_found, speaker=speaker, pace=settings.pace
+        settings, live=True, meter=metrics, speaker=speaker, pace=settings.pace
     ) as service:
         streams = Streams(service, _shown(service), settings.streams_per_client, metrics.dropped)
         figures = Figures()
@@ -127,10 +127,6 @@ async def serve(
         whole = gated(app, settings, host, metrics)
         server = Server(config(whole, settings.trusted_proxies), ready, streams.close)
         await server.serve(sockets=[sock])
-
-
-def _found(debate_id: str) -> None:
-    log.info("going on with %s, which nobody had in hand", debate_id)
 
 
 def _shown(service: Service) -> Shown:

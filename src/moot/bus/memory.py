@@ -1,7 +1,7 @@
 """Tells listeners of this process."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from moot.core.events import Delta, Event, Speech
 from moot.ports import Forget, Listener
@@ -16,7 +16,8 @@ class MemoryBus:
         self._listeners: dict[str, dict[object, Listener]] = {}
         self._watchers: dict[object, Callable[[str], None]] = {}
         self._speeches: dict[str, list[Speech]] = {}
-        self._hint: Callable[[], None] | None = None
+        self._hint: Callable[[Mapping[str, int]], None] | None = None
+        self._nudged: Callable[[str], None] | None = None
 
     def publish(self, event: Event | Delta) -> None:
         self.relay(event)
@@ -60,6 +61,9 @@ class MemoryBus:
     def listened(self, debate_id: str, *, here: bool = False) -> bool:
         return debate_id in self._listeners
 
+    def listening(self) -> list[str]:
+        return list(self._listeners)
+
     def begin(self, speech: Speech) -> None:
         self._speeches.setdefault(speech.debate_id, []).append(speech)
 
@@ -74,8 +78,14 @@ class MemoryBus:
     def speeches(self, debate_id: str) -> list[Speech]:
         return list(self._speeches.get(debate_id, ()))
 
-    def on_hint(self, hint: Callable[[], None]) -> None:
+    def on_hint(self, hint: Callable[[Mapping[str, int]], None]) -> None:
         self._hint = hint
+
+    def nudge(self, debate_id: str) -> None:
+        """There is nobody else; who has it in hand here is told by the engine."""
+
+    def on_nudge(self, look: Callable[[str], None]) -> None:
+        self._nudged = look
 
     async def start(self) -> None:
         """There is nobody else to hear from."""

@@ -2,16 +2,16 @@
 
 import logging
 import os
-import re
 import socket
 import stat
 from contextlib import suppress
 from pathlib import Path
 
+from moot.bus.wire import NAME
+
 log = logging.getLogger(__name__)
 
 BUFFER = 1 << 18  # bytes; where less is the system's rule, it is less
-NAME = re.compile(r"[0-9]+-[0-9a-f]{8}(\.sock)?")
 
 
 class Peers:

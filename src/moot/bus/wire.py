@@ -1,18 +1,25 @@
-"""What processes on one home say to each other, as datagrams.
+"""What processes that work on the same debates say to each other, as datagrams.
 
-A datagram is `{"from": name, "said": [...]}`, with any number of `hello`, `delta`, `cease` and
-`commit` in it: Linux holds no more than ten datagrams for one that is not reading just now.
+A datagram is `{"from": name, "said": [...]}`, with any number of `hello`, `delta`, `cease`,
+`commit` and `nudge` in it: Linux holds no more than ten datagrams for one that is not reading just
+now. Over Redis there are `interest` and `here`, too.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from moot.core.events import Delta, Speech
 
 DATAGRAM = 60_000  # bytes
 PIECE = 4_000  # characters of a delta: 12 bytes each at most, so that it fits a datagram
+HINTS = 500  # debates that a commit names; of more it says only that there are some
+LAST_SEQ = 1 << 53
+NAME = re.compile(r"[0-9]+-[0-9a-f]{8}(\.sock)?")
+"""What a process is called."""
+_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 Item = dict[str, Any]
@@ -30,6 +37,8 @@ class Outbox:
     def __init__(self) -> None:
         self._said: list[_Joined | Item] = []
         self._open: dict[Slot, _Joined] = {}
+        self._hints: dict[str, int] = {}
+        self._nudges: dict[str, None] = {}
 
     def say(self, delta: Delta) -> None:
         joined = self._open.get(slot_of(delta))
@@ -45,6 +54,12 @@ class Outbox:
         self._open.pop(slot_of(speech), None)
         self._said.append(cease_item(speech))
 
+    def hint(self, debate_id: str, seq: int) -> None:
+        self._hints.setdefault(debate_id, seq)
+
+    def nudge(self, debate_id: str) -> None:
+        self._nudges[debate_id] = None
+
     def take(self) -> list[Item]:
         items: list[Item] = []
         for said in self._said:
@@ -52,7 +67,11 @@ class Outbox:
                 items.extend(delta_items(replace(said.first, text="".join(said.pieces))))
             else:
                 items.append(said)
-        self._said, self._open = [], {}
+        items.extend({"kind": "nudge", "debate_id": debate_id} for debate_id in self._nudges)
+        if self._hints:
+            of = self._hints if len(self._hints) <= HINTS else {}
+            items.append({"kind": "commit", "of": of})
+        self._said, self._open, self._hints, self._nudges = [], {}, {}, {}
         return items
 
 
@@ -121,3 +140,17 @@ def read_delta(item: Any) -> Delta | None:
             return Delta(debate_id, number, stage, actor, target, text, at, offset)
         case _:
             return None
+
+
+def read_ids(found: Any) -> list[str]:
+    """Those that can be a debate's, of a list or of a mapping's keys."""
+    ids = list(cast("list[Any]", found)) if isinstance(found, list | dict) else []
+    return [id_ for id_ in ids if isinstance(id_, str) and _ID.fullmatch(id_)]
+
+
+def read_hints(found: Any) -> dict[str, int]:
+    """Debates, and the first seq of what is new in each."""
+    if not isinstance(found, dict):
+        return {}
+    seqs = {id_: cast("dict[str, Any]", found)[id_] for id_ in read_ids(found)}
+    return {id_: seq for id_, seq in seqs.items() if isinstance(seq, int) and 0 < seq < LAST_SEQ}

@@ -5,7 +5,7 @@ import sqlite3
 import sys
 from dataclasses import dataclass
 
-from moot.bootstrap import load_settings, router
+from moot.bootstrap import broker, load_settings, router
 from moot.errors import MootError
 from moot.ports import ProviderStatus
 from moot.settings import Settings
@@ -27,8 +27,8 @@ async def examine() -> list[Finding]:
     settings = load_settings()
     if settings.url:
         return await _server()
-    return [_python(), _home(settings), _database(settings), *_formats(settings),
-            *await _providers(settings)]  # fmt: skip
+    return [_python(), _home(settings), _database(settings), *_machines(settings),
+            *_formats(settings), *await _providers(settings)]  # fmt: skip
 
 
 async def _server() -> list[Finding]:
@@ -68,7 +68,47 @@ def _database(settings: Settings) -> Finding:
         schema.prepare(settings.database)
     except MootError as error:
         return Finding("database", False, error.message)
-    return Finding("database", True, f"{settings.database}, schema {schema.HEAD}")
+    place = settings.database
+    where = "Postgres" if isinstance(place, str) else str(place)
+    return Finding("database", True, f"{where}, schema {schema.HEAD}")
+
+
+def _machines(settings: Settings) -> list[Finding]:
+    """The broker, the workers that answer, and the Redis between them; none where none is set."""
+    if settings.broker_url is None:
+        return []
+    try:
+        app = broker(settings)
+    except MootError as error:
+        return [Finding("broker", False, error.message)]
+    try:
+        with app.connection_for_write(connect_timeout=5) as connection:
+            connection.ensure_connection(max_retries=1, timeout=5)
+        replies = app.control.ping(timeout=1.0) or []
+    except Exception as error:  # whatever a broker's client raises
+        name = type(error).__name__
+        return [
+            Finding(
+                "broker", False, f"It cannot be reached ({name}). Start it, or set MOOT_BROKER_URL."
+            )
+        ]
+    names = sorted(name for reply in replies for name in reply)
+    workers = (
+        Finding("workers", True, ", ".join(names))
+        if names
+        else Finding("workers", False, "None answers. Start one with `moot worker`.", needed=False)
+    )
+    live = (
+        Finding("live", True, "Redis carries commits, deltas and cancels")
+        if settings.bus
+        else Finding(
+            "live",
+            False,
+            "No Redis: speech is not seen as it is spoken, turns are. Set MOOT_BUS_URL.",
+            needed=False,
+        )
+    )
+    return [Finding("broker", True, f"it answers; the queue is {settings.queue}"), workers, live]
 
 
 def _formats(settings: Settings) -> list[Finding]:

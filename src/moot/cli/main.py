@@ -10,7 +10,7 @@ from moot.cli.quiet import loading
 with loading():
     import typer
 
-    from moot.cli import manage, replay, run, serve
+    from moot.cli import machines, manage, replay, run, serve
     from moot.errors import InputError, MootError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ run.register(app)
 manage.register(app)
 replay.register(app)
 serve.register(app)
+machines.register(app)
 
 
 def _version(value: bool) -> None:

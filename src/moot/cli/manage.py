@@ -257,9 +257,14 @@ def upgrade() -> None:
     from moot.store import schema as migrations
 
     at_home("db upgrade")
-    path = load_settings().database
-    migrations.prepare(path)
-    typer.echo(f"{path} is at schema {migrations.HEAD}.")
+    place = load_settings().database
+    if isinstance(place, str):
+        before, after = migrations.upgrade_at(place)
+        said = f"was at schema {before}, and is" if before not in (None, after) else "is"
+        typer.echo(f"The database {said} at schema {after}.")
+        return
+    migrations.prepare(place)
+    typer.echo(f"{place} is at schema {migrations.HEAD}.")
 
 
 def _say(verb: "Callable[[Verbs], Awaitable[Debate]]", json: bool) -> None:

@@ -133,12 +133,12 @@ def records(
 async def _reindex() -> "Reindexed":
     from moot.bootstrap import load_settings
     from moot.store import schema
-    from moot.store.database import Database
     from moot.store.reindex import reindex
+    from moot.store.store import open_database
 
     settings = load_settings()
     schema.prepare(settings.database)
-    database = Database(settings.database)
+    database = open_database(settings.database, 1)
     try:
         return await reindex(database, settings.home)
     finally:

@@ -1,7 +1,6 @@
 """`moot serve`: the HTTP service."""
 
 import asyncio
-import sys
 from typing import Annotated
 
 import typer
@@ -50,8 +49,7 @@ def serve(
             f"MOOT_TOKEN is too short to be a secret; {MIN_TOKEN} characters is the least.",
             "MOOT_TOKEN",
         )
-    style = settings.log or ("text" if sys.stderr.isatty() else "json")
-    logs.configure(style, settings.log_level, settings.secrets())
+    logs.begin(settings)
     sock = listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{sock.getsockname()[1]}"

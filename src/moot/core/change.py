@@ -99,7 +99,7 @@ class Spoken:
 
 def turn_to(debate: Debate, after: Status, at: str) -> Change:
     status.check(debate.status, after)
-    turned = debate.but(status=after, updated_at=at)
+    turned = debate.but(status=after, not_before=0.0, tries=(), updated_at=at)
     return notice(turned.but(total=schedule.total(turned)), at, None)
 
 
@@ -153,4 +153,5 @@ def ended_as(debate: Debate, reason: StopReason, at: str) -> Debate:
         wanted=None,
         lease_owner=None,
         lease_until=0.0,
+        files_seq=0,  # what they show is outdated
     )

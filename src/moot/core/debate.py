@@ -63,6 +63,10 @@ class Usage:
 NO_USAGE = Usage()
 
 
+Slot = tuple[int, str, str | None]
+"""What is unique within a debate: round, actor and, of a cue, its target."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cursor:
     """The wave that comes next, by its first step; all None once there is nothing more to ask.
@@ -76,6 +80,12 @@ class Cursor:
     next_actor: str | None = None
     next_target: str | None = None
     done: int = 0
+
+    @property
+    def name(self) -> str:
+        """This place in the format, in one word: what a task is queued for."""
+        target = f">{self.next_target}" if self.next_target else ""
+        return f"{self.next_round}.{self.next_stage}.{self.next_actor}{target}.{self.done}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +174,10 @@ class Debate:
     lease_owner: str | None = None
     lease_until: float = 0.0  # seconds since the epoch
     open_calls: int = 0  # attempts of this fence that have not ended
-    files_seq: int = 0  # the last seq that the files on disk show
+    deaths: int = 0  # workers lost in the wave that comes next, since its last turn
+    tries: tuple[tuple[Slot, int], ...] = ()  # calls of that wave that failed, while it waits
+    not_before: float = 0.0  # seconds since the epoch; until then it waits to try again
+    files_seq: int = 0  # the last seq that the files on disk show; 0 once they are outdated
     usage: Usage = NO_USAGE
     started_at: str | None = None
     ended_at: str | None = None

@@ -6,6 +6,7 @@ transaction. A move that is refused raises, and nothing is written.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from moot.core import council, schedule, status
 from moot.core.change import (
@@ -22,10 +23,12 @@ from moot.core.change import (
     obey,
     turn_to,
 )
-from moot.core.debate import Cursor, Debate, Decision, Failure, Phase, Turn
+from moot.core.debate import Debate, Decision, Failure, Phase, Slot, Turn
 from moot.core.events import TurnCommitted
-from moot.core.schedule import Finish, Step
+from moot.core.schedule import Finish, Step, Wave
 from moot.core.status import StopReason
+
+Then = Literal["nothing", "begin", "release"]
 
 
 def claim(
@@ -36,13 +39,15 @@ def claim(
     lease: float,
     at: str,
     dead: Callable[[str], bool],
-    cursor: Cursor | None = None,
+    place: str | None = None,
 ) -> Change:
     """Take the lease, if the debate is runnable, where the task expects it, and nobody's."""
     if debate.status not in status.RUNNABLE:
         raise NotClaimedError(f"{debate.id} is {debate.status}")
-    if cursor is not None and cursor != debate.cursor:
-        raise NotClaimedError(f"{debate.id} has moved on")
+    if place is not None and place != debate.cursor.name:
+        raise NotClaimedError(f"{debate.id} has moved on from {place}")
+    if debate.not_before > now:
+        raise NotClaimedError(f"{debate.id} waits to try again")
     if held(debate, now, dead):
         raise NotClaimedError(f"{debate.id} is held by {debate.lease_owner}")
     lost = (Ended(None, "unknown", at),) if debate.open_calls else ()
@@ -51,6 +56,8 @@ def claim(
         lease_until=now + lease,
         fence=debate.fence + 1,
         open_calls=0,
+        deaths=debate.deaths + 1 if debate.open_calls else debate.deaths,
+        not_before=0.0,
         updated_at=at,
     )
     if debate.status == "queued":
@@ -71,19 +78,32 @@ def release(debate: Debate, fence: int, at: str) -> Change:
     return Change(free, ended=unmade)
 
 
+def wait(
+    debate: Debate, fence: int, until: float, tries: tuple[tuple[Slot, int], ...], at: str
+) -> Change:
+    """Let the debate go until a speaker is to be tried again; unless something else is wanted."""
+    check_fence(debate, fence)
+    if debate.wanted:
+        return obey(debate, at)
+    return Change(release(debate, fence, at).debate.but(not_before=until, tries=tries))
+
+
 def repair(debate: Debate, fence: int, turns: list[Turn], last_seq: int, at: str) -> Change:
     """Rebuild cursor and counters from the turns, and say so."""
     check_fence(debate, fence)
     last = turns[-1] if turns else None
+    unmade = (Ended(None, "cancelled", at),) if debate.open_calls else ()
     mended = debate.but(
         cursor=schedule.rebuild(debate, turns),
         turns=len(turns),
         last_seq=max(debate.last_seq, last_seq),
         round=last.round if last else None,
         stage=last.stage if last else None,
+        open_calls=0,
         updated_at=at,
     )
-    return notice(mended, at, "The cursor did not match the turns and was rebuilt from them.")
+    said = notice(mended, at, "The cursor did not match the turns and was rebuilt from them.")
+    return replace(said, ended=unmade)
 
 
 def decides(debate: Debate) -> bool:
@@ -138,10 +158,21 @@ def begin(debate: Debate, fence: int, steps: tuple[Step, ...], at: str) -> Chang
     return Change(debate) if debate.wanted else _begin(debate, steps, at)
 
 
+def set_out(claimed: Change, at: str) -> Change:
+    """With the claim, put the calls of its wave on record."""
+    debate = claimed.debate
+    ahead = schedule.plan(debate)
+    if isinstance(ahead, Finish) or debate.wanted:
+        return claimed
+    begun = _begin(debate, ahead.steps, at)
+    return replace(claimed, debate=begun.debate, started=begun.started, ahead=ahead)
+
+
 def commit(
-    debate: Debate, fence: int, spoken: Spoken, ended: Ended | None, at: str, go_on: bool
+    debate: Debate, fence: int, spoken: Spoken, ended: Ended | None, at: str, then: Then = "nothing"
 ) -> Change:
-    """Write a turn, its event, the counters and the cursor; with `go_on`, begin the next wave."""
+    """Write a turn, its event, the counters and the cursor; and `then`, once its wave is spoken,
+    begin the next one, or let the debate go for whoever takes that."""
     check_fence(debate, fence)
     step = spoken.step
     seq = debate.last_seq + 1
@@ -172,13 +203,15 @@ def commit(
         degraded=debate.degraded or spoken.error_code is not None,
         usage=debate.usage + ended.usage if ended else debate.usage,
         open_calls=debate.open_calls - (1 if ended else 0),
+        deaths=0,
+        tries=(),
         updated_at=at,
     )
     change = Change(kept, (TurnCommitted(debate.id, turn),), ended=(ended,) if ended else ())
-    return _after(change, at, go_on)
+    return _after(change, at, then)
 
 
-def _after(change: Change, at: str, go_on: bool) -> Change:
+def _after(change: Change, at: str, then: Then) -> Change:
     """What follows a turn: nothing while others speak, else the end, a wish, or the next wave."""
     debate = change.debate
     if debate.open_calls:
@@ -186,16 +219,18 @@ def _after(change: Change, at: str, go_on: bool) -> Change:
     if debate.status == "paused":
         return join(change, obey(debate, at)) if debate.wanted == "stop" else change
     ahead = schedule.plan(debate)
-    if isinstance(ahead, Finish):
-        if decides(debate):
-            return change  # its packet comes before its end
+    if isinstance(ahead, Finish) and not decides(debate):  # a packet comes before the end
         return join(change, turn_to(ended_as(debate, ahead.reason, at), "completed", at))
-    if debate.wanted:
+    if debate.wanted and isinstance(ahead, Wave):
         return join(change, obey(debate, at))
-    if go_on and not debate.cursor.done:  # a speaker of this wave may be waiting to try again
-        begun = _begin(debate, ahead.steps, at)
-        return Change(begun.debate, change.events, begun.started, change.ended, ahead=ahead)
-    return change
+    if debate.cursor.done or then == "nothing":  # a speaker of this wave may wait to try again
+        return change
+    if then == "release":
+        return replace(change, debate=debate.but(lease_owner=None, lease_until=0.0))
+    if isinstance(ahead, Finish):
+        return change
+    begun = _begin(debate, ahead.steps, at)
+    return Change(begun.debate, change.events, begun.started, change.ended, ahead=ahead)
 
 
 def finish(debate: Debate, fence: int, reason: StopReason, at: str) -> Change:

@@ -10,14 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from moot.core.debate import Cursor, Debate, Kind, Participant, Turn
+from moot.core.debate import Cursor, Debate, Kind, Participant, Slot, Turn
 from moot.core.format import Format, Stage
 from moot.core.status import StopReason
 from moot.errors import InputError
 
 END = Cursor()
-Slot = tuple[int, str, str | None]
-"""What is unique within a debate: round, actor and, of a cue, its target."""
 _STANCES = {"pro": 0, "con": 1, "neutral": 2}
 
 
@@ -166,6 +164,11 @@ def first(debate: Debate) -> Cursor:
     """The cursor of a debate that has not begun."""
     legs = legs_of(debate)
     return _cursor(debate, legs, _settle(legs, _Place(0, 0, True)))
+
+
+def alone(wave: Wave) -> Wave:
+    """The first step of a wave by itself."""
+    return replace(wave, steps=wave.steps[:1], places=wave.places[:1])
 
 
 def plan(debate: Debate) -> Wave | Finish:

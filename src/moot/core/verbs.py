@@ -86,7 +86,7 @@ def skip(debate: Debate, at: str) -> Change:
         if step.actor == failure.actor:
             why: dict[str, object] = {"errorMessage": failure.message}
             spoken = Spoken(step, bit, "", failure.model, at, data=why, error_code=failure.code)
-            then = commit(going.debate, going.debate.fence, spoken, None, at, go_on=False)
+            then = commit(going.debate, going.debate.fence, spoken, None, at)
             return join(going, then)
     raise StateError(f"{failure.actor} has no step to skip.")
 

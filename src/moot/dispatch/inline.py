@@ -4,6 +4,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from moot.core.debate import Debate
+
 log = logging.getLogger(__name__)
 
 
@@ -20,7 +22,15 @@ class InlineDispatcher:
     def start(self, advance: Callable[[str], Awaitable[None]]) -> None:
         self._advance = advance
 
-    def dispatch(self, debate_id: str) -> None:
+    @property
+    def here(self) -> bool:
+        return True
+
+    async def waiting(self) -> int | None:
+        return None
+
+    def dispatch(self, debate: Debate) -> None:
+        debate_id = debate.id
         if self._closed:
             return
         if debate_id in self._tasks:

@@ -22,6 +22,7 @@ from moot.core.clean import clean, visible
 from moot.core.debate import NO_USAGE, Debate, Failure, Participant, Turn, Usage
 from moot.core.events import Delta, Speech, StatusChanged, TurnCommitted
 from moot.core.limits import Estimate
+from moot.core.moves import Then
 from moot.core.prompts import Heard
 from moot.core.schedule import Finish, Slot, Step, Wave
 from moot.core.status import RUNNABLE
@@ -29,6 +30,7 @@ from moot.core.times import iso
 from moot.core.transcript import UNDERSTUDY
 from moot.engine import failpoints, finish, news
 from moot.engine.lease import Hand, Keeper, is_dead
+from moot.engine.recall import Recall
 from moot.errors import (
     PacketError,
     ProviderEmptyError,
@@ -43,6 +45,9 @@ from moot.ports import Bus, Call, Clock, Records, Reply, Say, Speaker, Store
 
 log = logging.getLogger(__name__)
 
+LOST_CODE = ProviderUnavailableError.code
+HOLD_SECONDS = 5.0
+"""A debate that must wait for longer is let go meanwhile, where others may take it."""
 GRACE_SECONDS = 2.0
 """A speaker keeps its own deadline; one that does not is cut off this much later."""
 
@@ -62,9 +67,19 @@ class _Run:
     windows: dict[str, int] = field(default_factory=dict[str, int])  # that proved smaller, by seat
     wait: float = 0.0  # before the next try
 
+    @classmethod
+    def of(cls, hand: Hand, claimed: Change, heard: Heard) -> "_Run":
+        debate = claimed.debate
+        return cls(hand, debate, heard, claimed.started, claimed.ahead, dict(debate.tries))
+
 
 class Advancer:
-    """One per process: it may have any number of debates in hand at once."""
+    """One per process: it may have any number of debates in hand at once.
+
+    By itself it carries a debate on until it halts. `by_wave`, it lets it go after each wave, and
+    for long waits, so that whoever has room takes the next. `deaths` is how many workers may be
+    lost in one step before it is given up.
+    """
 
     def __init__(
         self,
@@ -75,7 +90,13 @@ class Advancer:
         clock: Clock,
         keeper: Keeper,
         note: Callable[[str, str], None] | None = None,
+        *,
+        by_wave: bool = False,
+        deaths: int | None = None,
     ) -> None:
+        self._by_wave = by_wave
+        self._recall = Recall()
+        self._deaths = deaths
         self._note = note  # takes the format and the status of each turn that was committed
         self._store = store
         self._records = records
@@ -84,20 +105,24 @@ class Advancer:
         self._clock = clock
         self._keeper = keeper
 
-    async def advance(self, debate_id: str) -> Debate | None:
-        """Carry a debate on until it halts. None if it is not to be had: a quiet end."""
+    async def advance(self, debate_id: str, place: str | None = None) -> Debate | None:
+        """Carry a debate on, from that place. None if it is not to be had: a quiet end."""
+        known, heard = self._recall.take(debate_id) or (None, None)
         try:
-            claimed, turns = await self._store.claim(debate_id, self._claim)
+            claimed, turns = await self._store.claim(
+                debate_id, lambda row: self._claim(row, place), known
+            )
         except NotClaimedError as reason:
-            log.debug("not claimed: %s", reason)
+            log.info("%s was not claimed: %s", debate_id, reason)
             return None
         news.tell(self._bus, claimed.events)
         failpoints.hit("claimed")
         hand = self._keeper.hold(debate_id, claimed.debate.fence)
-        run = _Run(hand, claimed.debate, Heard(turns))
+        run = _Run.of(hand, claimed, heard if heard and turns is None else Heard(turns or ()))
         try:
-            await self._check(run, turns)
-            while run.debate.status in RUNNABLE and not hand.lost:
+            if turns is not None:
+                await self._check(run, turns)
+            while self._goes_on(run):
                 await self._next(run)
         except FencedError as reason:
             log.debug("let go: %s", reason)
@@ -106,20 +131,36 @@ class Advancer:
             if run.debate.lease_owner is not None:
                 at = iso(self._clock.now())
                 with suppress(StorageError):  # then the lease runs out by itself
-                    await self._change(debate_id, lambda row: moves.release(row, hand.fence, at))
+                    await self._release(run, at)
             failpoints.hit("released")
+        if self._by_wave and run.debate.status in RUNNABLE and not hand.lost:
+            self._recall.keep(run.debate, run.heard)
         return run.debate
 
-    def _claim(self, debate: Debate) -> Change:
+    def _goes_on(self, run: _Run) -> bool:
+        mine = run.debate.lease_owner is not None
+        return run.debate.status in RUNNABLE and mine and not run.hand.lost
+
+    async def _release(self, run: _Run, at: str) -> None:
+        change = await self._change(
+            run.debate.id, lambda row: moves.release(row, run.hand.fence, at)
+        )
+        run.debate = change.debate
+
+    def _claim(self, debate: Debate, place: str | None) -> Change:
         now = self._clock.now()
-        return moves.claim(
+        at = iso(now)
+        claimed = moves.claim(
             debate,
             owner=self._keeper.owner,
             now=now,
             lease=self._keeper.lease_seconds,
-            at=iso(now),
+            at=at,
             dead=is_dead,
+            place=place,
         )
+        at_once = _plain(debate) and not claimed.debate.deaths
+        return moves.set_out(claimed, at) if at_once else claimed
 
     async def _check(self, run: _Run, turns: list[Turn]) -> None:
         """See that the cursor follows from what was said before."""
@@ -130,6 +171,7 @@ class Advancer:
                 run,
                 lambda row: moves.repair(row, run.hand.fence, turns, last, iso(self._clock.now())),
             )
+            run.begun, run.ahead = (), None
 
     async def _next(self, run: _Run) -> None:
         """One wave: as far as it gets."""
@@ -145,6 +187,11 @@ class Advancer:
             at = iso(self._clock.now())
             await self._commit(run, lambda row: moves.finish(row, fence, reason, at))
             return
+        if self._deaths and run.debate.deaths:  # to see whose fault it is
+            ahead = schedule.alone(ahead)
+            if run.debate.deaths >= self._deaths:
+                await self._give_up(run, ahead.places[0], ahead.steps[0])
+                return
         begun, run.begun = run.begun, ()
         if not begun:
             begun = await self._begin(run, ahead)
@@ -206,9 +253,14 @@ class Advancer:
 
     async def _begin(self, run: _Run, ahead: Wave) -> tuple[Attempt, ...]:
         """Wait if a try failed, check the budget, and put the calls on record."""
+        fence, at = run.hand.fence, iso(self._clock.now())
+        if self._by_wave and run.wait > HOLD_SECONDS:
+            until, tries = self._clock.now() + run.wait, tuple(run.tries.items())
+            await self._commit(run, lambda row: moves.wait(row, fence, until, tries, at))
+            return ()
         if run.wait:
             await self._pause(run)
-        fence, at = run.hand.fence, iso(self._clock.now())
+            at = iso(self._clock.now())
         if limits.bounded(run.debate.limits):
             used, bounds = run.debate.usage, run.debate.limits
             cost, closing = self._estimates(run, ahead)
@@ -265,15 +317,21 @@ class Advancer:
             data=dict(reply.data) if reply.data is not None else None,
         )
         ended = Ended(attempt.n, "ok", at, model=reply.model, usage=reply.usage.with_calls(0))
-        go_on = _goes_on(run.debate)
+        then = self._then(run.debate)
         change = await self._settled(
-            run, ended, lambda row: moves.commit(row, fence, spoken, ended, at, go_on)
+            run, ended, lambda row: moves.commit(row, fence, spoken, ended, at, then)
         )
         run.tries.pop(slot, None)
         run.repairs.pop(slot, None)
         run.begun += change.started
         run.ahead = change.ahead
         failpoints.hit("committed")
+
+    def _then(self, debate: Debate) -> Then:
+        """What follows the last turn of a wave, in the same transaction."""
+        if self._by_wave:
+            return "release"
+        return "begin" if _plain(debate) else "nothing"
 
     async def _speak(
         self, run: _Run, attempt: Attempt, step: Step, speech: Speech
@@ -400,12 +458,27 @@ class Advancer:
             data={"errorMessage": error.message},
             error_code=error.code,
         )
-        go_on = _goes_on(run.debate)
+        then = self._then(run.debate)
         change = await self._settled(
-            run, ended, lambda row: moves.commit(row, fence, spoken, ended, at, go_on)
+            run, ended, lambda row: moves.commit(row, fence, spoken, ended, at, then)
         )
         run.begun += change.started
         run.ahead = change.ahead
+
+    async def _give_up(self, run: _Run, bit: int, step: Step) -> None:
+        """A step in which one worker after the other was lost becomes a failed turn."""
+        fence, at, seat = run.hand.fence, iso(self._clock.now()), run.debate.seat(step.actor)
+        lost = run.debate.deaths
+        log.warning("%s: %s is given up, %d workers were lost", run.debate.id, step.actor, lost)
+        why = f"{lost} workers were lost while {seat.name} spoke, so the turn was given up."
+        spoken = Spoken(
+            step, bit, "", seat.model, at, data={"errorMessage": why}, error_code=LOST_CODE
+        )
+        then = self._then(run.debate)
+        change = await self._commit(
+            run, lambda row: moves.commit(row, fence, spoken, None, at, then)
+        )
+        run.begun, run.ahead = change.started, change.ahead
 
     async def _settled(self, run: _Run, ended: Ended, move: Move) -> Change:
         """Write what came of a call; if the debate is somebody else's by now, only its cost."""
@@ -495,8 +568,8 @@ def _check_voice(run: _Run, seat: Participant, reply: Reply) -> None:
         )
 
 
-def _goes_on(debate: Debate) -> bool:
-    """Whether the next wave may begin with the commit of the last, unlooked at in between."""
+def _plain(debate: Debate) -> bool:
+    """Whether a wave may begin with the claim, or the commit of the last, unlooked at before."""
     return not limits.bounded(debate.limits) and debate.rules.outcome != "packet"
 
 

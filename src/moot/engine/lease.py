@@ -18,6 +18,7 @@ log = logging.getLogger(__name__)
 WATCH_SECONDS = 0.4
 """How often a worker looks whether its debates are still its own: an `end` said in another
 process must reach the call in flight within a second."""
+LOOK_SECONDS = 0.01  # between two looks, however many are asked for
 
 
 def _start_time(pid: str) -> str | None:
@@ -108,6 +109,7 @@ class Keeper:
         self._store = store
         self._clock = clock
         self._hands: dict[str, Hand] = {}
+        self._asked = asyncio.Event()  # to look now
         self._task: asyncio.Task[None] | None = None
 
     def hold(self, debate_id: str, fence: int) -> Hand:
@@ -135,6 +137,11 @@ class Keeper:
         if hand := self._hands.get(debate_id):
             hand.nudged.set()
 
+    def look(self, debate_id: str) -> None:
+        """Something is wanted of that debate: see what, rather than at the next tick."""
+        if debate_id in self._hands:
+            self._asked.set()
+
     async def close(self) -> None:
         for hand in list(self._hands.values()):
             hand.call_off()
@@ -145,7 +152,7 @@ class Keeper:
     async def _keep(self) -> None:
         renewed = self._clock.now()
         while self._hands:
-            await asyncio.sleep(min(WATCH_SECONDS, self.lease_seconds / 4))
+            await self._tick(min(WATCH_SECONDS, self.lease_seconds / 4))
             now = asyncio.get_running_loop().time()
             for hand in list(self._hands.values()):
                 hand.cut_off(now)
@@ -156,6 +163,13 @@ class Keeper:
                 await self._watch()
             except MootError as error:
                 log.warning("leases could not be renewed: %s", error)
+
+    async def _tick(self, seconds: float) -> None:
+        await asyncio.sleep(LOOK_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds - LOOK_SECONDS):
+                await self._asked.wait()
+        self._asked.clear()
 
     async def _watch(self) -> None:
         mine = dict(self._hands)

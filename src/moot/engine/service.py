@@ -95,6 +95,10 @@ class Service:
         await self._keeper.close()
         await self._dispatcher.close()
 
+    async def let_go(self) -> None:
+        """Call off what is in hand here; a wave that is let go is queued again."""
+        await self._keeper.close()
+
     # --- begin ---
 
     async def create(
@@ -157,7 +161,7 @@ class Service:
         )
         self._publish(change)
         if start and change.debate.id == debate.id:
-            self._dispatcher.dispatch(debate.id)
+            self._dispatcher.dispatch(change.debate)
         return change.debate
 
     async def council(
@@ -191,7 +195,7 @@ class Service:
             debate = await self._verb(
                 debate_id, lambda row, at: verbs.pause(row, in_flight=False, at=at)
             )
-            self._keeper.call_off(debate_id)
+            self._call_off(debate_id)
             return debate
         return await self._wish(debate_id, verbs.pause)
 
@@ -209,8 +213,8 @@ class Service:
         debate = await self._verb(debate_id, verbs.end)
         if debate.status == "ending":
             if before != "ending":  # said twice, it does nothing more
-                self._keeper.call_off(debate_id)
-            self._dispatcher.dispatch(debate_id)
+                self._call_off(debate_id)
+            self._dispatcher.dispatch(debate)
         return debate
 
     async def retry(self, debate_id: str, model: str | None = None) -> Debate:
@@ -331,16 +335,35 @@ class Service:
                 return debate
             if self._closed:
                 return debate
-            if not self._in_flight(debate):
-                self._dispatcher.dispatch(debate_id)
+            if self._dispatcher.here and not self._in_flight(debate):
+                self._dispatcher.dispatch(debate)
             await asyncio.sleep(0.05)
 
     # --- pieces ---
+
+    async def wave(self, debate_id: str, place: str) -> None:
+        """Speak the wave at that place, if it is still to be had, and queue the next one.
+
+        For workers that are sent from wave to wave. What is let go half-way, because this process
+        ends, is queued again too.
+        """
+        debate = await self._advancer.advance(debate_id, place)
+        if debate is None:
+            return
+        if at_rest(debate):
+            await self._file(debate)
+        elif debate.lease_owner is None and debate.not_before <= self._clock.now():
+            self._dispatcher.dispatch(debate)
 
     async def _advance(self, debate_id: str) -> None:
         debate = await self._advancer.advance(debate_id)
         if debate and at_rest(debate):
             await self._file(debate)
+
+    def _call_off(self, debate_id: str) -> None:
+        """Its lease was taken away: cancel what is in flight, here or elsewhere."""
+        self._keeper.call_off(debate_id)
+        self._bus.nudge(debate_id)
 
     async def _wish(self, debate_id: str, move: Wish) -> Debate:
         def decide(row: Debate, at: str) -> Change:
@@ -348,6 +371,7 @@ class Service:
 
         debate = await self._verb(debate_id, decide)
         self._keeper.nudge(debate_id)
+        self._bus.nudge(debate_id)
         return debate
 
     async def _verb(
@@ -359,7 +383,7 @@ class Service:
         )
         self._publish(change)
         if go:
-            self._dispatcher.dispatch(debate_id)
+            self._dispatcher.dispatch(change.debate)
         elif at_rest(change.debate):
             await self._file(change.debate)
         return change.debate

@@ -3,19 +3,33 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from moot.core import moves
 from moot.core.status import RUNNABLE
 from moot.engine.finish import Filer
 from moot.engine.lease import is_dead
 from moot.errors import MootError
-from moot.ports import Clock, Dispatcher, Store
+from moot.ports import Clock, Dispatcher, Store, Unfinished
 
 log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
+class _Watched:
+    """A debate that nobody has in hand, since when, and when it is to be queued again."""
+
+    state: tuple[int, int]
+    since: float
+    due: float
+
+
 class Supervisor:
-    """Sweeps now and then. Several may run; the store decides who gets what."""
+    """Sweeps now and then. Several may run; the store decides who gets what.
+
+    A debate that a worker was lost with is queued at once. One that nobody has in hand may just be
+    waiting for a worker to have room: it is queued again only where nothing waits, or after
+    `patience` seconds, and then at ever longer intervals, so that a long queue does not grow by it.
+    """
 
     def __init__(
         self,
@@ -25,6 +39,7 @@ class Supervisor:
         clock: Clock,
         every: float,
         enabled: Callable[[str], bool],
+        patience: float = 0.0,
     ) -> None:
         self._enabled = enabled
         self._store = store
@@ -32,6 +47,8 @@ class Supervisor:
         self._dispatcher = dispatcher
         self._clock = clock
         self._every = every
+        self._patience = patience
+        self._watched: dict[str, _Watched] = {}
         self._task: asyncio.Task[None] | None = None
 
     def start(self, found: Callable[[str], None] = lambda _: None) -> None:
@@ -44,24 +61,41 @@ class Supervisor:
 
     async def sweep(self) -> list[str]:
         """Queue what nobody alive has in hand, and file what has ended; says which were lost."""
+        now = self._clock.now()
+        unfinished = await self._store.unfinished(now)
+        free = [one for one in unfinished if _free(one, now)]
+        known, self._watched = self._watched, {}
+        waiting = await self._dispatcher.waiting() if free and self._patience else None
         lost: list[str] = []
-        for debate_id in await self._store.unfinished():
-            debate = await self._store.load(debate_id)
-            if not self._enabled(debate.format):
+        for one in free:
+            seen = self._watched[one.id] = self._watch(known.get(one.id), one, now, waiting)
+            if seen.due > now:
                 continue
-            free = not moves.held(debate, self._clock.now(), is_dead)
-            if debate.status in RUNNABLE and free:
-                self._dispatcher.dispatch(debate_id)
-                lost.append(debate_id)
+            debate = await self._store.load(one.id)
+            if debate.status in RUNNABLE and self._enabled(debate.format):
+                self._dispatcher.dispatch(debate)
+                lost.append(one.id)
+            seen.due = now + max(self._patience, now - seen.since)
         for debate_id in await self._store.unfiled():
             await self._filer.file(debate_id)
         return lost
+
+    def _watch(
+        self, seen: _Watched | None, one: Unfinished, now: float, waiting: int | None
+    ) -> _Watched:
+        if seen is None or seen.state != one.state:
+            at_once = one.lease_owner is not None or not self._patience
+            return _Watched(one.state, now, now if at_once else now + self._patience)
+        if waiting == 0:  # the message that it waited for is gone
+            seen.due = now
+        return seen
 
     async def _sweep_on(self, found: Callable[[str], None]) -> None:
         said = ""
         while True:
             try:
                 for debate_id in await self.sweep():
+                    log.info("going on with %s, which nobody had in hand", debate_id)
                     found(debate_id)
                 said = ""
             except MootError as error:
@@ -69,3 +103,8 @@ class Supervisor:
                     log.warning("a sweep failed: %s", error)
                 said = str(error)
             await asyncio.sleep(self._every)
+
+
+def _free(one: Unfinished, now: float) -> bool:
+    """Whether nobody alive has it in hand."""
+    return one.lease_owner is None or one.lease_until <= now or is_dead(one.lease_owner)

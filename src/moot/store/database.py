@@ -11,6 +11,7 @@ import queue
 import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -78,6 +79,9 @@ class Database:
         await self.write(lambda _: None)
         if shutil.disk_usage(self.path.parent).free < LEAST_ROOM:
             raise StorageError(f"The disk that holds {self.path.parent.parent} is full. Make room.")
+
+    def now(self) -> float:
+        return time.time()
 
     def close(self) -> None:
         """Finish what waits, then let go of the file."""

@@ -1,6 +1,7 @@
 """The turns and the log of events: written once, never changed, read by seq."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import bindparam, insert, select, text
@@ -10,7 +11,7 @@ from moot.core.debate import Turn, Usage
 from moot.core.events import Event, TurnCommitted
 from moot.ports import Logged
 from moot.store.query import Connection, Query
-from moot.store.tables import events, turns
+from moot.store.tables import events, runs, turns
 
 LOGGED = 10_000  # entries that one look at the log of all debates gives
 
@@ -53,6 +54,12 @@ LAST_SEQ = Query(
     .order_by(events.c.seq.desc())
     .limit(1)
 )
+AT_ONCE = 100  # debates that one query looks at
+REACHED = Query(
+    select(runs.c.id, runs.c.last_seq).where(
+        runs.c.id.in_([bindparam(f"id{i}") for i in range(AT_ONCE)])
+    )
+)
 
 
 def add(conn: Connection, debate_id: str, event: Event) -> None:
@@ -83,6 +90,16 @@ def events_after(conn: Connection, debate_id: str, after: int, limit: int) -> li
 def last_seq(conn: Connection, debate_id: str) -> int:
     rows = LAST_SEQ.rows(conn, {"debate_id": debate_id})
     return rows[0]["seq"] if rows else 0
+
+
+def reached(conn: Connection, debate_ids: Sequence[str]) -> dict[str, int]:
+    """The last seq of each, by its row: seen as soon as it is committed, `logged` may lag."""
+    found: dict[str, int] = {}
+    for start in range(0, len(debate_ids), AT_ONCE):
+        some = debate_ids[start : start + AT_ONCE]
+        params = {f"id{i}": some[min(i, len(some) - 1)] for i in range(AT_ONCE)}
+        found |= {row["id"]: row["last_seq"] for row in REACHED.rows(conn, params)}
+    return found
 
 
 def logged(conn: Connection, after: int) -> list[Logged]:

@@ -7,7 +7,7 @@ driver costs: a sixth of running it through SQLAlchemy's connection.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Executable, SelectBase
 from sqlalchemy.dialects import postgresql, sqlite
@@ -19,6 +19,7 @@ _DIALECTS: dict[str, Dialect] = {
     "postgresql": postgresql.psycopg.dialect(),  # type: ignore[attr-defined]
 }
 EMPTY: Mapping[str, Any] = {}
+T = TypeVar("T")
 
 
 class Cursor(Protocol):
@@ -41,6 +42,28 @@ class Connection:
     driver: Driver
     seen: dict[str, Any] | None = None  # rows as this writer wrote them; None: ask the file
     version: int = -1  # of the file, as others change it
+
+
+class SqlDatabase(Protocol):
+    """Runs functions on a connection. They may run twice: they only read and write."""
+
+    async def write(self, fn: Callable[[Connection], T]) -> T:
+        """In a transaction; it is safe when this returns."""
+        ...
+
+    async def read(self, fn: Callable[[Connection], T]) -> T:
+        """On what is committed."""
+        ...
+
+    async def ping(self) -> None:
+        """Raises StorageError where a write would fail."""
+        ...
+
+    def now(self) -> float:
+        """The time as all who share the database see it, in seconds since the epoch."""
+        ...
+
+    def close(self) -> None: ...
 
 
 class _Unprepared:

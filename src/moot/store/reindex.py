@@ -3,8 +3,8 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -19,8 +19,7 @@ from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.ids import check_id
 from moot.errors import DuplicateError, MootError, NotFoundError
 from moot.store import log, outcomes, runs
-from moot.store.database import Database
-from moot.store.query import Connection, Query
+from moot.store.query import Connection, Query, SqlDatabase
 from moot.store.replay import MAX_LISTED, Replay, differences, read_folder, shown, why
 from moot.store.tables import events as events_table
 from moot.store.tables import records as records_table
@@ -78,7 +77,9 @@ class DisagreeError(MootError):
 # --- beside the database ---
 
 
-def examine(home: Path, database: Path, debate_id: str, disabled: Collection[str] = ()) -> Examined:
+def examine(
+    home: Path, database: Path | str, debate_id: str, disabled: Collection[str] = ()
+) -> Examined:
     """A debate's files, and what the database says, where there is one. Nothing is written."""
     replay = read_folder(home, debate_id)
     rows, trouble = look(database, debate_id)
@@ -93,22 +94,39 @@ def examine(home: Path, database: Path, debate_id: str, disabled: Collection[str
     return Examined(replay, rows is not None, (*replay.issues, *trouble, *found))
 
 
-def look(database: Path, debate_id: str) -> tuple[Rows | None, list[str]]:
-    """What the embedded database has of a debate, read without changing or making it."""
-    if not database.is_file():
+MADE = {
+    "sqlite": "SELECT 1 FROM sqlite_master WHERE name = 'debate_runs'",
+    "postgresql": "SELECT 1 WHERE to_regclass('debate_runs') IS NOT NULL",
+}
+
+
+def look(database: Path | str, debate_id: str) -> tuple[Rows | None, list[str]]:
+    """What the database has of a debate, read without changing or making it."""
+    if isinstance(database, Path) and not database.is_file():
         return None, []
     try:
-        with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as driver:
-            known = driver.execute("SELECT 1 FROM sqlite_master WHERE name = 'debate_runs'")
-            if not known.fetchall():
+        with _opened(database) as conn:
+            if not conn.driver.execute(MADE[conn.dialect]).fetchall():
                 return None, []  # another program's
-            driver.execute("BEGIN")
-            return rows_of(Connection("sqlite", driver), debate_id), []
-    except sqlite3.Error as error:
+            return rows_of(conn, debate_id), []
+    except (sqlite3.Error, MootError) as error:
         wrong = f"it cannot be read ({error}); the files were compared with nothing."
     except Exception as error:  # whatever damaged rows make the readers do
         wrong = f"its rows of {debate_id} cannot be read ({why(error)})."
-    return None, [f"{database.name}: {shown(wrong)}"]
+    return None, [f"{'Postgres' if isinstance(database, str) else database.name}: {shown(wrong)}"]
+
+
+@contextmanager
+def _opened(database: Path | str) -> Generator[Connection]:
+    if isinstance(database, str):
+        from moot.store.postgres import reading  # here: its driver is an extra
+
+        with reading(database) as conn:
+            yield conn
+        return
+    with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as driver:
+        driver.execute("BEGIN")
+        yield Connection("sqlite", driver)
 
 
 def rows_of(conn: Connection, debate_id: str) -> Rows | None:
@@ -216,7 +234,7 @@ def _record_row(record: Record) -> dict[str, Any]:
 SOURCES = ("request.json", "transcript.json", "manifest.json: it", "rounds/")
 
 
-async def reindex(database: Database, home: Path) -> Reindexed:
+async def reindex(database: SqlDatabase, home: Path) -> Reindexed:
     """Give the database the rows that it lacks.
 
     What is said stands in the sources; a folder in which they are damaged is reported and left out.
@@ -267,6 +285,7 @@ def index(conn: Connection, replay: Replay) -> bool:
     debate = replay.debate
     if debate is None:
         raise DisagreeError(list(replay.issues))
+    runs.LOCKED.rows(conn, {"id": debate.id})  # where others write, too, they wait
     before = rows_of(conn, debate.id)
     if before and before.debate.last_seq > debate.last_seq:
         return False  # it has gone on since its files were written

@@ -9,11 +9,11 @@ from typing import Any
 from sqlalchemy import bindparam, func, insert, select, text, update
 
 from moot.core import codec
-from moot.core.debate import Cursor, Debate, Decision, Participant, Phase, Usage
+from moot.core.debate import Cursor, Debate, Decision, Participant, Phase, Slot, Usage
 from moot.core.format import Format, digest, from_json, to_json
 from moot.core.ids import number as place_of
 from moot.errors import NotFoundError
-from moot.ports import Held
+from moot.ports import Held, Unfinished
 from moot.store import search
 from moot.store.query import Connection, Query
 from moot.store.tables import formats, runs
@@ -23,10 +23,12 @@ PROGRESS = [
     "stage", "turns", "last_seq", "input_tokens", "output_tokens", "cost_usd", "calls",
     "estimated", "open_calls", "updated_at",
 ]  # fmt: skip
+LEASE = (
+    "status", "total", "fence", "lease_owner", "lease_until", "deaths", "not_before", "started_at",
+)  # fmt: skip
 _AT_REST = (
-    "participants", "host", "status", "warnings", "stop_reason", "stop_requested_at", "wanted",
-    "failure", "total", "files_seq", "fence", "lease_owner", "lease_until", "started_at",
-    "ended_at", "phases", "outcome",
+    "participants", "host", "warnings", "stop_reason", "stop_requested_at", "wanted", "failure",
+    "files_seq", "ended_at", "phases", "outcome", "tries",
 )  # fmt: skip
 _AT_REST_COLUMNS = (
     *(name for name in _AT_REST if name != "outcome"),
@@ -45,7 +47,13 @@ INSERT = Query(insert(runs))
 CHANGE = Query(
     update(runs)
     .where(runs.c.id == bindparam("b_id"))
-    .values({name: bindparam(name) for name in (*PROGRESS, *_AT_REST_COLUMNS)})
+    .values({name: bindparam(name) for name in (*PROGRESS, *LEASE, *_AT_REST_COLUMNS)})
+)
+TAKE = Query(
+    # what taking a debate and letting it go changes
+    update(runs)
+    .where(runs.c.id == bindparam("b_id"))
+    .values({name: bindparam(name) for name in (*PROGRESS, *LEASE)})
 )
 ADVANCE = Query(
     # what a turn changes, and no indexed column: half the cost of writing all of them
@@ -62,10 +70,12 @@ KEEP_FORMAT = Query(
 AT_ONCE = 50  # rows that one query loads
 BY_NUMBERS = Query(_all.where(runs.c.number.in_([bindparam(f"n{i}") for i in range(AT_ONCE)])))
 COUNTS = Query(select(runs.c.status, func.count().label("debates")).group_by(runs.c.status))
-UNFINISHED = Query(select(runs.c.id).where(text("status IN ('queued', 'running', 'ending')")))
-UNFILED = Query(
-    select(runs.c.id).where(runs.c.ended_at.is_not(None), runs.c.files_seq < runs.c.last_seq)
+UNFINISHED = Query(
+    select(runs.c.id, runs.c.fence, runs.c.last_seq, runs.c.lease_owner, runs.c.lease_until)
+    .where(text("status IN ('queued', 'running', 'ending')"))
+    .where(runs.c.not_before <= bindparam("now"))
 )
+UNFILED = Query(select(runs.c.id).where(runs.c.ended_at.is_not(None), text("files_seq = 0")))
 RENEW = Query(
     update(runs)
     .where(runs.c.lease_owner == bindparam("owner"))
@@ -74,7 +84,11 @@ RENEW = Query(
 HELD = Query(
     select(runs.c.id, runs.c.fence, runs.c.wanted).where(runs.c.lease_owner == bindparam("owner"))
 )
-FILED = Query(update(runs).where(runs.c.id == bindparam("b_id")).values(files_seq=bindparam("seq")))
+FILED = Query(
+    update(runs)
+    .where(runs.c.id == bindparam("b_id"), runs.c.last_seq == bindparam("seq"))  # or it went on
+    .values(files_seq=runs.c.last_seq)
+)
 
 
 def create(conn: Connection, debate: Debate) -> None:
@@ -103,10 +117,12 @@ def load(conn: Connection, debate_id: str, *, lock: bool = False) -> Debate:
 
 def change(conn: Connection, before: Debate, after: Debate) -> None:
     old, new = before.__dict__, after.__dict__
-    if all(old[name] is new[name] or old[name] == new[name] for name in _AT_REST):
-        ADVANCE.run(conn, {"b_id": after.id, **_progress(after)})
+    if not all(old[name] is new[name] or old[name] == new[name] for name in _AT_REST):
+        CHANGE.run(conn, {"b_id": after.id, **_progress(after), **_lease(after), **_at_rest(after)})
+    elif not all(old[name] is new[name] or old[name] == new[name] for name in LEASE):
+        TAKE.run(conn, {"b_id": after.id, **_progress(after), **_lease(after)})
     else:
-        CHANGE.run(conn, {"b_id": after.id, **_progress(after), **_at_rest(after)})
+        ADVANCE.run(conn, {"b_id": after.id, **_progress(after)})
     if conn.seen is not None:
         if after.lease_owner is None:
             conn.seen.pop(after.id, None)
@@ -132,6 +148,16 @@ def ids(conn: Connection, query: Query) -> list[str]:
     return [row["id"] for row in query.rows(conn)]
 
 
+def unfinished(conn: Connection, now: float) -> list[Unfinished]:
+    """Debates that somebody should be advancing by now, and who last said they would."""
+    return [
+        Unfinished(
+            row["id"], (row["fence"], row["last_seq"]), row["lease_owner"], row["lease_until"]
+        )
+        for row in UNFINISHED.rows(conn, {"now": now})
+    ]
+
+
 def held(conn: Connection, owner: str) -> dict[str, Held]:
     """Which debates an owner has in hand, behind which fence, and what is wanted of them."""
     return {
@@ -153,7 +179,7 @@ def filed(conn: Connection, debate_id: str, seq: int) -> None:
 
 def encoded(debate: Debate) -> dict[str, Any]:
     """A debate's whole row."""
-    return {**_fixed(debate), **_progress(debate), **_at_rest(debate)}
+    return {**_fixed(debate), **_progress(debate), **_lease(debate), **_at_rest(debate)}
 
 
 def _fixed(debate: Debate) -> dict[str, Any]:
@@ -195,25 +221,24 @@ def _progress(debate: Debate) -> dict[str, Any]:
     }
 
 
+def _lease(debate: Debate) -> dict[str, Any]:
+    return {name: getattr(debate, name) for name in LEASE}
+
+
 def _at_rest(debate: Debate) -> dict[str, Any]:
     failure, outcome = codec.failure(debate.failure), debate.outcome
     return {
         "participants": _seats(debate.participants),
         "host": _seats((debate.host,)) if debate.host else None,
-        "status": debate.status,
         "warnings": codec.dumps(list(debate.warnings)),
         "stop_reason": debate.stop_reason,
         "stop_requested_at": debate.stop_requested_at,
         "wanted": debate.wanted,
         "failure": codec.dumps(failure) if failure else None,
-        "total": debate.total,
         "files_seq": debate.files_seq,
-        "fence": debate.fence,
-        "lease_owner": debate.lease_owner,
-        "lease_until": debate.lease_until,
-        "started_at": debate.started_at,
         "ended_at": debate.ended_at,
         "phases": codec.dumps([asdict(phase) for phase in debate.phases]),
+        "tries": codec.dumps(debate.tries),
         "consensus_score": outcome.consensus_score if outcome else None,
         "confidence_score": outcome.confidence_score if outcome else None,
         "selected_option": outcome.selected_option if outcome else None,
@@ -280,7 +305,14 @@ def _debate(conn: Connection, value: dict[str, Any]) -> Debate:
         brief=json.loads(value["brief"]) if value["brief"] != "{}" else {},
         phases=_phases(value["phases"]),
         outcome=_outcome(value),
+        deaths=value["deaths"],
+        tries=_tries(value["tries"]) if value["tries"] != "[]" else (),
+        not_before=value["not_before"],
     )
+
+
+def _tries(text_: str) -> tuple[tuple[Slot, int], ...]:
+    return tuple(((number, actor, target), n) for (number, actor, target), n in json.loads(text_))
 
 
 @lru_cache(maxsize=1024)

@@ -1,22 +1,34 @@
 """The store that the engine sees: each method one transaction on the database."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from moot.core.change import Change, FencedError
 from moot.core.debate import Debate, Turn
 from moot.core.events import Event
 from moot.errors import DuplicateError
-from moot.ports import Found, Held, Logged, Once, Search
+from moot.ports import Found, Held, Logged, Once, Search, Unfinished
 from moot.store import attempts, keys, lists, log, outcomes, runs
 from moot.store.database import Database
-from moot.store.query import Connection
+from moot.store.query import Connection, SqlDatabase
+
+
+def open_database(
+    place: Path | str, connections: int, timed: Callable[[float], None] | None = None
+) -> SqlDatabase:
+    """The file of that path, or the Postgres of that URL."""
+    if isinstance(place, Path):
+        return Database(place, timed)
+    from moot.store.postgres import PostgresDatabase  # here: its driver is an extra
+
+    return PostgresDatabase(place, connections, timed)
 
 
 class SqlStore:
     """Debates in a SQL database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqlDatabase) -> None:
         self._db = database
 
     async def create(
@@ -40,10 +52,14 @@ class SqlStore:
         return await self._db.write(work)  # perhaps the same request came at the same moment
 
     async def claim(
-        self, debate_id: str, move: Callable[[Debate], Change]
-    ) -> tuple[Change, list[Turn]]:
-        def work(conn: Connection) -> tuple[Change, list[Turn]]:
-            return _change(conn, debate_id, move), log.turns_after(conn, debate_id, 0)
+        self, debate_id: str, move: Callable[[Debate], Change], known: Debate | None = None
+    ) -> tuple[Change, list[Turn] | None]:
+        def work(conn: Connection) -> tuple[Change, list[Turn] | None]:
+            before = runs.load(conn, debate_id, lock=True)
+            made = move(before)
+            turns = None if _same(before, known) else log.turns_after(conn, debate_id, 0)
+            apply(conn, before, made)
+            return made, turns
 
         return await self._db.write(work)
 
@@ -72,6 +88,9 @@ class SqlStore:
     async def last_seq(self, debate_id: str) -> int:
         return await self._db.read(lambda conn: log.last_seq(conn, debate_id))
 
+    async def reached(self, debate_ids: Sequence[str]) -> dict[str, int]:
+        return await self._db.read(lambda conn: log.reached(conn, debate_ids))
+
     async def logged(self, after: int) -> list[Logged]:
         return await self._db.read(lambda conn: log.logged(conn, after))
 
@@ -93,8 +112,8 @@ class SqlStore:
     async def records(self, words: str, limit: int) -> list[dict[str, Any]]:
         return await self._db.read(lambda conn: outcomes.find_records(conn, words, limit))
 
-    async def unfinished(self) -> list[str]:
-        return await self._db.read(lambda conn: runs.ids(conn, runs.UNFINISHED))
+    async def unfinished(self, now: float) -> list[Unfinished]:
+        return await self._db.read(lambda conn: runs.unfinished(conn, now))
 
     async def unfiled(self) -> list[str]:
         return await self._db.read(lambda conn: runs.ids(conn, runs.UNFILED))
@@ -107,6 +126,13 @@ class SqlStore:
 
     async def renew(self, owner: str, until: float) -> None:
         await self._db.write(lambda conn: runs.renew(conn, owner, until))
+
+
+def _same(row: Debate, known: Debate | None) -> bool:
+    """Whether a debate stands where it was when it was let go."""
+    return known is not None and (row.last_seq, row.turns, row.fence, row.cursor) == (
+        known.last_seq, known.turns, known.fence, known.cursor
+    )  # fmt: skip
 
 
 def _change(conn: Connection, debate_id: str, move: Callable[[Debate], Change]) -> Change:

@@ -76,6 +76,10 @@ runs = Table(
     Column("consensus_score", Float),
     Column("confidence_score", Float),
     Column("selected_option", Text),
+    Column("deaths", Integer, nullable=False, server_default="0"),
+    Column("tries", Text, nullable=False, server_default="[]"),  # JSON
+    Column("not_before", Float, nullable=False, server_default="0"),
+    postgresql_with={"fillfactor": 70},
 )
 # Every list is a range of one of these, or a merge of several. None holds what a turn changes.
 Index("debate_runs_number", runs.c.number, unique=True)
@@ -91,8 +95,8 @@ Index(
 Index(
     "debate_runs_unfiled",
     runs.c.id,
-    sqlite_where=text("ended_at IS NOT NULL AND files_seq < last_seq"),
-    postgresql_where=text("ended_at IS NOT NULL AND files_seq < last_seq"),
+    sqlite_where=text("ended_at IS NOT NULL AND files_seq = 0"),
+    postgresql_where=text("ended_at IS NOT NULL AND files_seq = 0"),
 )
 Index("debate_runs_leased", runs.c.lease_owner)
 

@@ -264,8 +264,13 @@ class StoreContract:
         paused = a_debate(3).but(status="paused", last_seq=3)
         for debate in (running, ended, paused):
             runs.create(conn, debate)
-        assert runs.ids(conn, runs.UNFINISHED) == [running.id]
+        waiting = a_debate(4).but(status="running", not_before=9.0)
+        runs.create(conn, waiting)
+        assert [one.id for one in runs.unfinished(conn, 8.9)] == [running.id]
+        assert {one.id for one in runs.unfinished(conn, 9.0)} == {running.id, waiting.id}
         assert runs.ids(conn, runs.UNFILED) == [ended.id]
+        runs.filed(conn, ended.id, 2)
+        assert runs.ids(conn, runs.UNFILED) == [ended.id], "it has gone on since"
         runs.filed(conn, ended.id, 3)
         assert runs.ids(conn, runs.UNFILED) == []
 

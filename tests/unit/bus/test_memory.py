@@ -126,9 +126,11 @@ def test_speeches_are_kept_until_they_cease() -> None:
 def test_hints_start_and_close_do_nothing() -> None:
     async def work() -> None:
         bus = MemoryBus()
-        bus.on_hint(lambda: pytest.fail("nobody else is there"))
+        bus.on_hint(lambda _: pytest.fail("nobody else is there"))
+        bus.on_nudge(lambda _: pytest.fail("nobody else is there"))
         await bus.start()
         bus.publish(committed())
+        bus.nudge("d")
         await bus.close()
 
     asyncio.run(work())

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from moot.core import request, schedule, verbs
-from moot.core.debate import NO_USAGE, Cursor, Debate, Turn, Usage
+from moot.core.debate import NO_USAGE, Cursor, Debate, Slot, Turn, Usage
 from moot.core.format import Format
-from moot.core.schedule import END, Finish, Slot, Step, Wave
+from moot.core.schedule import END, Finish, Step, Wave
 
 AT = "2026-11-15T12:00:00.000Z"
 NAMES = ("Ada", "Ben", "Cleo", "Dov", "Edda", "Finn")

@@ -1,11 +1,18 @@
-"""Whether the owner of a lease is known to be gone."""
+"""Whether the owner of a lease is known to be gone, and when its keeper looks."""
 
+import asyncio
 import os
 import subprocess
 import sys
 import time
+from typing import cast
 
-from moot.engine.lease import is_dead, owner_name
+import pytest
+
+from moot.engine import lease
+from moot.engine.lease import Keeper, is_dead, owner_name
+from moot.ports import Held, Store
+from moot.testing.clock import FrozenClock
 
 
 def test_this_process_is_alive_and_no_other_is_called_the_same() -> None:
@@ -47,3 +54,44 @@ def test_one_that_nobody_has_buried_yet_is_dead_too() -> None:
             time.sleep(0.01)
         assert is_dead(owner)
         assert child.returncode is None
+
+
+class Rows:
+    """A store in which something is wanted of each debate."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    async def held(self, _: str) -> dict[str, Held]:
+        self.looks += 1
+        await asyncio.sleep(0.005)
+        return {"d": Held(1, "end")}
+
+
+def test_a_keeper_that_is_asked_looks_at_once_and_once_for_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lease, "WATCH_SECONDS", 60.0)
+
+    async def work() -> None:
+        rows = Rows()
+        keeper = Keeper(cast(Store, rows), FrozenClock(), 600.0)
+        keeper.look("d")  # nothing is in hand
+        hand = keeper.hold("d", 1)
+        await asyncio.sleep(0.05)
+        keeper.look("another")
+        await asyncio.sleep(0.05)
+        assert rows.looks == 0
+        for _ in range(1_000):
+            keeper.look("d")
+        async with asyncio.timeout(1):
+            await hand.nudged.wait()
+        await asyncio.sleep(0.05)
+        assert rows.looks == 1
+        for _ in range(100):
+            keeper.look("d")
+            await asyncio.sleep(0.001)
+        assert 2 <= rows.looks < 20
+        await keeper.close()
+
+    asyncio.run(work())

@@ -1,0 +1,1 @@
+"""Workers: processes that speak the waves they are sent."""

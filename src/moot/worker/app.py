@@ -1,0 +1,121 @@
+"""A worker process: Celery takes messages in the main thread, the engine runs on a loop beside."""
+
+import asyncio
+import logging
+import os
+import socket
+import threading
+import warnings
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from celery import Celery
+from celery.exceptions import SecurityWarning
+
+from moot.bootstrap import broker, open_service
+from moot.engine.service import Service
+from moot.metrics import Metrics
+from moot.ports import Speaker
+from moot.settings import Settings
+from moot.worker import figures, tasks
+from moot.worker.pool import LoopPool
+
+log = logging.getLogger(__name__)
+
+
+def run(
+    settings: Settings,
+    *,
+    speaker: Speaker | None = None,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Speak waves until told to stop; then let go of what is in hand, and queue it again."""
+    app = broker(settings)
+    if app.connection_for_read().transport_cls == "redis":
+        _mend_channels()
+    loop = asyncio.new_event_loop()
+    opened: Future[Service] = Future()
+    ended = asyncio.Event()
+    beside = threading.Thread(
+        target=lambda: loop.run_until_complete(_engine(settings, speaker, opened, ended)),
+        name="moot-loop",
+        daemon=True,
+    )
+    beside.start()
+    service = opened.result()
+    try:
+        tasks.register(app, service)
+        _consume(app, loop, service, settings, ready)
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        beside.join(timeout=15)
+        if not beside.is_alive():
+            loop.close()
+
+
+def _mend_channels() -> None:
+    """A worker must outlive its broker. When that goes away, kombu gives messages back over a
+    channel that is closed already, asks it for an address, and ends the worker with an
+    AttributeError; told that the connection is closed, as it is, it goes on and connects anew."""
+    from kombu.transport.redis import Channel
+    from redis.exceptions import ConnectionError as ClosedError
+
+    channel: Any = Channel
+    address = channel._connparams
+
+    def mended(self: Any, asynchronous: bool = False) -> Any:
+        if self.connection is None or self.connection.client is None:
+            raise ClosedError("the connection is closed")
+        return address(self, asynchronous=asynchronous)
+
+    channel._connparams = mended
+
+
+def _consume(
+    app: Celery,
+    loop: asyncio.AbstractEventLoop,
+    service: Service,
+    settings: Settings,
+    ready: Callable[[], None],
+) -> None:
+    LoopPool.loop, LoopPool.service = loop, service
+
+    def told(_: object) -> None:
+        ready()
+
+    with warnings.catch_warnings():  # of running as root: messages are JSON, nothing in them is run
+        warnings.simplefilter("ignore", SecurityWarning)
+        worker: Any = app.Worker(
+            hostname=f"moot-{os.getpid()}@{socket.gethostname()}",
+            pool_cls=LoopPool,
+            concurrency=settings.concurrency,
+            queues=[settings.queue],
+            quiet=True,
+            loglevel=settings.log_level.upper(),
+            without_gossip=True,
+            without_mingle=True,
+            optimization="fair",
+            ready_callback=told,
+        )
+        worker.start()
+
+
+async def _engine(
+    settings: Settings, speaker: Speaker | None, opened: Future[Service], ended: asyncio.Event
+) -> None:
+    metrics = Metrics()
+    try:
+        figures.expose(metrics, settings)
+        async with open_service(
+            settings, speaker=speaker, pace=settings.pace, recover=False, meter=metrics
+        ) as service:
+            metrics.watch(
+                counts=dict, queue=int, in_hand=lambda: service.in_hand, readers=int
+            )  # the service counts what the database holds
+            opened.set_result(service)
+            await ended.wait()
+    except BaseException as error:
+        if opened.done():
+            raise
+        opened.set_exception(error)

@@ -1,0 +1,98 @@
+"""Which database the tests run on: the file in each home or, with MOOT_TEST_DATABASE=postgres, a
+Postgres that is started for them. Nothing here skips: what is missing is an error."""
+
+import os
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.services import Postgres
+
+ASKED = os.environ.get("MOOT_TEST_DATABASE") or "sqlite"
+URLS = ("MOOT_DATABASE_URL", "MOOT_BROKER_URL", "MOOT_BUS_URL")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests must not find the databases of whoever runs them."""
+    if ASKED not in ("sqlite", "postgres"):
+        raise pytest.UsageError(f"MOOT_TEST_DATABASE is sqlite or postgres, not {ASKED}")
+    for name in URLS:
+        os.environ.pop(name, None)
+    about = "sqlite_only: about the embedded database and its file; left out on Postgres"
+    config.addinivalue_line("markers", about)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if ASKED == "postgres":
+        left_out = [item for item in items if item.get_closest_marker("sqlite_only")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("sqlite_only")]
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator["Postgres"]:
+    """The one that MOOT_TEST_DATABASE asks for; a test that breaks its server starts its own."""
+    from tests.services import Postgres  # here: its drivers take half a second
+
+    with Postgres(durable=False) as server:
+        yield server
+
+
+@contextmanager
+def on_a_fresh_one(server: "Postgres") -> Generator[None]:
+    url = server.fresh()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MOOT_DATABASE_URL", url)
+        yield
+    server.drop(url)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def database_of_the_module(request: pytest.FixtureRequest) -> Iterator[None]:
+    """For homes and servers that live as long as their module, and for unit tests."""
+    if ASKED == "sqlite":
+        yield
+        return
+    with on_a_fresh_one(request.getfixturevalue("postgres_server")):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def database_of_the_test(
+    request: pytest.FixtureRequest, database_of_the_module: None
+) -> Iterator[None]:
+    """For all others: the lists of debates are then their own, as those of a new home are."""
+    if ASKED == "sqlite" or "unit" in request.node.nodeid.split("/") or _shares(request):
+        yield
+        return
+    with on_a_fresh_one(request.getfixturevalue("postgres_server")):
+        yield
+
+
+def _shares(request: pytest.FixtureRequest) -> bool:
+    """Whether the test uses something that its file made for several tests."""
+    known = request.node._fixtureinfo.name2fixturedefs
+    used = [known[name][-1] for name in request.fixturenames if name in known]
+    return any(one.scope != "function" and one.baseid.endswith(".py") for one in used)
+
+
+@pytest.fixture
+def switch_database(request: pytest.FixtureRequest) -> Iterator[Callable[[object], None]]:
+    """For a test with several homes: from now on, the database that goes with a key. On SQLite each
+    home has its own anyway."""
+    if ASKED == "sqlite":
+        yield lambda _: None
+        return
+    server: Postgres = request.getfixturevalue("postgres_server")
+    urls: dict[object, str] = {}
+    with pytest.MonkeyPatch.context() as patch:
+
+        def switch(key: object) -> None:
+            patch.setenv("MOOT_DATABASE_URL", urls.get(key) or urls.setdefault(key, server.fresh()))
+
+        yield switch
+    for url in urls.values():
+        server.drop(url)
