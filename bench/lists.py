@@ -61,7 +61,7 @@ def measure(debates: int = DEBATES) -> Lists:
 
 def fill(path: Path, debates: int) -> None:
     """Give a home that many debates, a second apart: one row of each format, over and over."""
-    database = settings(path).database
+    database = settings(path).file
     schema.prepare(database)
     with closing(connect(database)) as driver:
         driver.execute("PRAGMA journal_mode=OFF")

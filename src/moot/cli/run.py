@@ -208,6 +208,7 @@ async def _carry_on(
 ) -> int:
     """Begin, show it live, and say how it ended. Ctrl-C pauses it: here at once, on a server after
     the step in flight."""
+    from moot.bootstrap import load_settings
     from moot.cli.screen import Quiet, Screen
     from moot.cli.where import Notices, where
     from moot.core.status import FINAL
@@ -217,6 +218,7 @@ async def _carry_on(
     async with where(
         pace=LIVE_PACE if live else 0.0,
         recover=True,
+        live=load_settings().broker_url is not None,  # others speak then
         found=lambda id_: _left_behind(id_, mine),
         notices=notices,
     ) as service:

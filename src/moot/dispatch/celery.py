@@ -6,11 +6,14 @@ and the store decides who speaks there.
 
 import asyncio
 import logging
+import threading
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from queue import SimpleQueue
 from typing import Any
 
 from celery import Celery
+from kombu import Producer
 
 from moot.core.debate import Debate
 
@@ -19,6 +22,7 @@ log = logging.getLogger(__name__)
 WAVE = "moot.wave"
 BACKLOG = 10_000  # messages that wait to be sent while the broker is away; the rest is found later
 _NETWORK = {"socket_timeout": 5.0, "socket_connect_timeout": 5.0, "socket_keepalive": True}
+_AT_ONCE = {"max_retries": 1, "interval_start": 0}  # who sends gives up: the others wait behind it
 
 
 def make_app(url: str, queue: str, visibility_seconds: float) -> Celery:
@@ -26,6 +30,7 @@ def make_app(url: str, queue: str, visibility_seconds: float) -> Celery:
     app = Celery("moot", broker=url, set_as_current=False)
     redis = url.startswith("redis")
     app.conf.update(
+        broker_transport="moot.dispatch.transport:Transport" if redis else None,
         task_default_queue=queue,
         task_serializer="json",
         accept_content=["json"],
@@ -49,6 +54,7 @@ def make_app(url: str, queue: str, visibility_seconds: float) -> Celery:
             "unacked_restore_throttle": 1,
             "global_keyprefix": f"{queue}:",
             **_NETWORK,
+            **_AT_ONCE,
         }
         if redis
         else {},
@@ -62,10 +68,12 @@ class CeleryDispatcher:
 
     def __init__(self, app: Celery) -> None:
         self._app = app
-        self._post = ThreadPoolExecutor(1, thread_name_prefix="moot-post")
-        self._waiting = 0
+        self._letters: SimpleQueue[tuple[str, str] | None] = SimpleQueue()
+        self._producer: Producer | None = None
         self._silent = False  # the broker is away, and that was said
         self._closed = False
+        self._post = threading.Thread(target=self._deliver, name="moot-post", daemon=True)
+        self._post.start()
 
     @property
     def here(self) -> bool:
@@ -75,35 +83,56 @@ class CeleryDispatcher:
         """Workers advance what is sent to them; nothing comes from here."""
 
     def dispatch(self, debate: Debate) -> None:
-        if self._closed or self._waiting >= BACKLOG:
-            return
-        self._waiting += 1
-        self._post.submit(self._send, debate.id, debate.cursor.name)
+        if not self._closed and self._letters.qsize() < BACKLOG:
+            self._letters.put((debate.id, debate.cursor.name))
+
+    def _deliver(self) -> None:
+        while letter := self._letters.get():
+            try:
+                self._send(*letter)
+                self._silent = False
+            except Exception as error:  # whatever a broker's client raises: the debate is safe
+                if not self._silent:
+                    log.warning("the broker takes no messages, waves will be late: %s", error)
+                self._silent = True
+                self._hang_up()
+        self._hang_up()
 
     def _send(self, debate_id: str, place: str) -> None:
-        try:
-            self._app.send_task(
-                WAVE, (debate_id, place), task_id=f"{debate_id}:{place}", retry=False
-            )
-            self._silent = False
-        except Exception as error:  # whatever a broker's client raises: the debate is safe
-            if not self._silent:
-                log.warning("the broker takes no messages, waves will be late: %s", error)
-            self._silent = True
-        finally:
-            self._waiting -= 1
+        """What `send_task` does, on one connection and without its options: in half the time."""
+        if self._producer is None:
+            connection = self._app.connection_for_write()
+            self._producer = self._app.amqp.Producer(connection, auto_declare=False)
+        amqp, queue = self._app.amqp, self._app.conf.task_default_queue
+        task = amqp.as_task_v2(f"{debate_id}:{place}", WAVE, (debate_id, place), ignore_result=True)
+        self._producer.publish(
+            task.body,
+            routing_key=queue,
+            declare=[amqp.queues[queue]],
+            headers=task.headers,
+            serializer="json",
+            delivery_mode=2,
+            **task.properties,
+        )
+
+    def _hang_up(self) -> None:
+        producer, self._producer = self._producer, None
+        if producer and producer.connection:
+            with suppress(Exception):  # it is gone already
+                producer.connection.release()
 
     async def waiting(self) -> int | None:
         if self._closed:
             return None
-        return await asyncio.get_running_loop().run_in_executor(self._post, self._depth)
+        return await asyncio.to_thread(self._depth)
 
     def _depth(self) -> int | None:
         queue = self._app.conf.task_default_queue
         try:
             with self._app.connection_for_write() as connection:
                 channel: Any = connection.default_channel
-                return channel.queue_declare(queue=queue, passive=True).message_count
+                # not passively: kombu does not find a queue whose keys have a prefix
+                return channel.queue_declare(queue, durable=True, auto_delete=False).message_count
         except Exception as error:
             log.debug("the depth of the queue is not known: %s", error)
             return None
@@ -113,5 +142,6 @@ class CeleryDispatcher:
 
     async def close(self) -> None:
         self._closed = True
-        await asyncio.to_thread(self._post.shutdown, wait=True, cancel_futures=False)
+        self._letters.put(None)
+        await asyncio.to_thread(self._post.join, 5.0)
         self._app.close()

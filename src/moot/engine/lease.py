@@ -113,6 +113,8 @@ class Keeper:
         self._task: asyncio.Task[None] | None = None
 
     def hold(self, debate_id: str, fence: int) -> Hand:
+        if before := self._hands.get(debate_id):  # taken away, and taken again, before it was seen
+            before.call_off()
         hand = self._hands[debate_id] = Hand(debate_id, fence)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._keep(), name="moot-keeper")

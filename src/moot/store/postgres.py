@@ -9,18 +9,20 @@ import asyncio
 import logging
 import os
 import random
+import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar, cast
 
 from moot.errors import DuplicateError, InputError, StorageError
-from moot.store.query import Connection
+from moot.store.query import Connection, Cursor
 
 try:
     import psycopg
@@ -158,15 +160,70 @@ class Begun:
     xid: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Piped:
-    """A connection whose statements wait for no answer until one is fetched."""
+    """A connection whose statements wait for no answer until one is fetched.
 
-    driver: Driver
-    pipeline: psycopg.Pipeline
+    Writes to different tables that follow each other are sent as one statement: that is less work
+    here and on the server.
+    """
 
-    def execute(self, sql: Any, params: Any = None, /, prepare: bool | None = None) -> "Answer":
-        return Answer(self.driver.execute(sql, params, prepare=prepare), self.pipeline)
+    def __init__(self, driver: Driver, pipeline: psycopg.Pipeline) -> None:
+        self.driver = driver
+        self._pipeline = pipeline
+        self._held: list[tuple[str, Mapping[str, Any]]] = []
+        self._tables: set[str] = set()
+
+    def execute(self, sql: Any, params: Any = None, /, prepare: bool | None = None) -> Cursor:
+        table = _written(sql) if isinstance(params, Mapping) else None
+        if table is None or table in self._tables:
+            self.flush()
+        if table is None:
+            return self.ask(sql, params, prepare)
+        self._tables.add(table)
+        self._held.append((sql, cast("Mapping[str, Any]", params)))
+        return NOTHING
+
+    def flush(self) -> None:
+        """Send the writes that were held back."""
+        if not self._held:
+            return
+        sql = _joined(tuple(sql for sql, _ in self._held))
+        named = {f"w{place}_{name}": value
+                 for place, (_, params) in enumerate(self._held)
+                 for name, value in params.items()}  # fmt: skip
+        self._held.clear()
+        self._tables.clear()
+        self.ask(sql, named)
+
+    def ask(self, sql: Any, params: Any = None, prepare: bool | None = None) -> "Answer":
+        return Answer(self.driver.execute(sql, params, prepare=prepare), self._pipeline)
+
+
+@lru_cache(maxsize=1024)
+def _written(sql: str) -> str | None:
+    """The one table that a statement writes to; None where it reads another, or writes none."""
+    found = re.match(r"(?:INSERT INTO|UPDATE|DELETE FROM) (debate_\w+)", sql)
+    return found[1] if found and "SELECT" not in sql else None
+
+
+@lru_cache(maxsize=1024)
+def _joined(statements: tuple[str, ...]) -> str:
+    """Several writes as one statement; each sees what was there before all of them."""
+    named = [
+        re.sub(r"%\((\w+)\)s", rf"%(w{place}_\1)s", sql) for place, sql in enumerate(statements)
+    ]
+    before = ", ".join(f"w{place} AS ({sql})" for place, sql in enumerate(named[:-1]))
+    return f"WITH {before} {named[-1]}" if before else named[-1]
+
+
+class Nothing:
+    """What a write gives that is held back."""
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        raise TypeError("a write gives no rows")
+
+
+NOTHING = Nothing()
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,9 +372,10 @@ class PostgresDatabase:
         try:
             with driver.pipeline() as pipeline:  # leaving it waits for all answers
                 piped, sent = Piped(driver, pipeline), time.monotonic()
-                piped.execute("BEGIN")
-                begun = self._local.begun = Begun(piped.execute(BEGUN), sent)
+                piped.ask("BEGIN")
+                begun = self._local.begun = Begun(piped.ask(BEGUN), sent)
                 result = fn(Connection("postgresql", piped))
+                piped.flush()
                 xid = self._hear(begun)
                 ended = driver.execute("COMMIT")
             if ended.statusmessage != "COMMIT":  # fn went on after an error: all of it is undone

@@ -32,7 +32,7 @@ def run(
 ) -> None:
     """Speak waves until told to stop; then let go of what is in hand, and queue it again."""
     app = broker(settings)
-    if app.connection_for_read().transport_cls == "redis":
+    if app.connection_for_read().transport_cls in ("redis", "rediss"):
         _mend_channels()
     loop = asyncio.new_event_loop()
     opened: Future[Service] = Future()
