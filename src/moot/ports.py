@@ -76,6 +76,7 @@ class Unfinished:
     state: tuple[int, int]  # fence and last seq: as long as they stay, nothing has happened to it
     lease_owner: str | None
     lease_until: float
+    waited: bool  # until now, to try again: nobody has been told that it may
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,10 @@ class _Watched:
 class Supervisor:
     """Sweeps now and then. Several may run; the store decides who gets what.
 
-    A debate that a worker was lost with is queued at once. One that nobody has in hand may just be
-    waiting for a worker to have room: it is queued again only where nothing waits, or after
-    `patience` seconds, and then at ever longer intervals, so that a long queue does not grow by it.
+    A debate that a worker was lost with, or that has waited to try again, is queued at once. One
+    that nobody has in hand may just be waiting for a worker to have room: it is queued again only
+    where nothing waits, or after `patience` seconds, and then at ever longer intervals, so that a
+    long queue does not grow by it.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class Supervisor:
         self, seen: _Watched | None, one: Unfinished, now: float, waiting: int | None
     ) -> _Watched:
         if seen is None or seen.state != one.state:
-            at_once = one.lease_owner is not None or not self._patience
+            at_once = one.lease_owner is not None or one.waited or not self._patience
             return _Watched(one.state, now, now if at_once else now + self._patience)
         if waiting == 0:  # the message that it waited for is gone
             seen.due = now

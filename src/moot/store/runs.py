@@ -71,7 +71,14 @@ AT_ONCE = 50  # rows that one query loads
 BY_NUMBERS = Query(_all.where(runs.c.number.in_([bindparam(f"n{i}") for i in range(AT_ONCE)])))
 COUNTS = Query(select(runs.c.status, func.count().label("debates")).group_by(runs.c.status))
 UNFINISHED = Query(
-    select(runs.c.id, runs.c.fence, runs.c.last_seq, runs.c.lease_owner, runs.c.lease_until)
+    select(
+        runs.c.id,
+        runs.c.fence,
+        runs.c.last_seq,
+        runs.c.lease_owner,
+        runs.c.lease_until,
+        runs.c.not_before,
+    )
     .where(text("status IN ('queued', 'running', 'ending')"))
     .where(runs.c.not_before <= bindparam("now"))
 )
@@ -152,7 +159,11 @@ def unfinished(conn: Connection, now: float) -> list[Unfinished]:
     """Debates that somebody should be advancing by now, and who last said they would."""
     return [
         Unfinished(
-            row["id"], (row["fence"], row["last_seq"]), row["lease_owner"], row["lease_until"]
+            id=row["id"],
+            state=(row["fence"], row["last_seq"]),
+            lease_owner=row["lease_owner"],
+            lease_until=row["lease_until"],
+            waited=row["not_before"] > 0,
         )
         for row in UNFINISHED.rows(conn, {"now": now})
     ]

@@ -1,0 +1,350 @@
+"""Debates that are let go after each wave: by place, with patience, and given up in the end."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moot import bootstrap
+from moot.bootstrap import open_service
+from moot.core import moves
+from moot.core.change import Change
+from moot.core.debate import Debate
+from moot.core.times import iso
+from moot.engine.service import Service
+from moot.errors import ProviderRateLimitError
+from moot.ports import Call
+from moot.settings import Settings
+from moot.store import log
+from moot.testing.clock import FrozenClock
+from moot.testing.speaker import ScriptedSpeaker, plain
+from tests.integration.test_engine import CHORUS
+
+Letter = tuple[str, str]
+
+
+class Post:
+    """A dispatcher that keeps what it is given: the test is the broker."""
+
+    here = False
+
+    def __init__(self) -> None:
+        self.letters: list[Letter] = []
+        self.queued: int | None = None  # what it says of its queue
+
+    def start(self, advance: Callable[[str], Awaitable[None]]) -> None:
+        """Nobody advances by itself."""
+
+    def dispatch(self, debate: Debate) -> None:
+        self.letters.append((debate.id, debate.cursor.name))
+
+    def take(self) -> list[Letter]:
+        taken, self.letters = self.letters, []
+        return taken
+
+    async def waiting(self) -> int | None:
+        return self.queued
+
+    async def idle(self, debate_id: str) -> None:
+        """Nothing is under way."""
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+@asynccontextmanager
+async def workers(
+    home: Path, speaker: ScriptedSpeaker, post: Post, clock: FrozenClock | None = None
+) -> AsyncIterator[Service]:
+    settings = Settings(home=home, broker_url="amqp://nowhere", lease_seconds=5.0)  # type: ignore[arg-type]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bootstrap, "_dispatcher", lambda _: post)
+        async with open_service(settings, speaker=speaker, clock=clock, recover=False) as service:
+            yield service
+
+
+def go(work: Coroutine[Any, Any, None]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(30):
+            await work
+
+    asyncio.run(bounded())
+
+
+async def deliver(service: Service, post: Post, copies: int = 1) -> None:
+    """Hand out letters, each so often at once, until none is left."""
+    while letters := post.take():
+        await asyncio.gather(*(service.wave(*letter) for letter in letters * copies))
+
+
+async def lose_a_worker(service: Service, debate_id: str, clock: FrozenClock) -> None:
+    """Somebody takes the wave, and is never heard of again."""
+
+    def take(row: Debate) -> Change:
+        at = iso(clock.now())
+        claimed = moves.claim(
+            row, owner="gone", now=clock.now(), lease=1.0, at=at, dead=lambda _: False
+        )
+        return moves.set_out(claimed, at)
+
+    await service._store.change(debate_id, take)
+    clock.tick(2.0)
+
+
+def test_every_letter_ten_times_is_every_turn_once(tmp_path: Path) -> None:
+    async def work() -> None:
+        post, speaker = Post(), ScriptedSpeaker(seconds=0.001)
+        async with workers(tmp_path, speaker, post) as service:
+            made = [await service.create("m", format="duel") for _ in range(10)]
+            await deliver(service, post, copies=10)
+            for debate in made:
+                assert (await service.get(debate.id)).status == "completed"
+            assert len(speaker.calls) == 60
+
+    go(work())
+
+
+def test_a_letter_for_a_place_that_is_past_does_nothing(tmp_path: Path) -> None:
+    async def work() -> None:
+        post, speaker = Post(), ScriptedSpeaker()
+        async with workers(tmp_path, speaker, post) as service:
+            debate = await service.create("m", format="duel")
+            (first,) = post.take()
+            await service.wave(*first)
+            (second,) = post.take()
+            assert first != second
+            assert first[0] == second[0] == debate.id
+            await service.wave(*first)
+            assert post.take() == []
+            assert len(speaker.calls) == 1
+            await service.wave(*second)
+            assert len(speaker.calls) == 2
+
+    go(work())
+
+
+def test_a_long_wait_is_kept_in_the_database(tmp_path: Path) -> None:
+    """Nobody holds the debate meanwhile, no early letter counts, and the tries go on counting."""
+
+    async def work() -> None:
+        def refused(_: Call) -> ProviderRateLimitError:
+            return ProviderRateLimitError("Not so fast.", retry_after=30.0)
+
+        post, speaker, clock = Post(), ScriptedSpeaker(refused), FrozenClock()
+        async with workers(tmp_path, speaker, post, clock) as service:
+            made = await service.create("m", format="duel")
+            (letter,) = post.take()
+            for tries in (1, 2, 3):
+                await service.wave(*letter)
+                debate = await service.get(made.id)
+                assert (debate.status, debate.lease_owner) == ("running", None)
+                assert debate.not_before == pytest.approx(clock.now() + 30, abs=8)
+                assert [count for _, count in debate.tries] == [tries]
+                assert post.take() == [], "it is not due"
+                await service.wave(*letter)
+                assert len(speaker.calls) == tries, "an early letter does nothing"
+                assert await service.supervisor.sweep() == []
+                clock.tick(40)
+                assert await service.supervisor.sweep() == [made.id], "at once, when it is due"
+                assert post.take() == [letter]
+            await service.wave(*letter)
+            debate = await service.get(made.id)
+            assert debate.status == "paused"
+            assert debate.failure
+            assert debate.failure.attempts == 4
+            assert (debate.not_before, debate.tries) == (0.0, ())
+
+    go(work())
+
+
+def test_a_wait_does_not_outlast_the_wish_to_go_on(tmp_path: Path) -> None:
+    async def work() -> None:
+        said: list[str | ProviderRateLimitError] = [
+            ProviderRateLimitError("Not so fast.", retry_after=50.0)
+        ]
+        speaker = ScriptedSpeaker(lambda call: said.pop() if said else plain(call))
+        post = Post()
+        async with workers(tmp_path, speaker, post, FrozenClock()) as service:
+            made = await service.create("m", format="duel")
+            await deliver(service, post)
+            assert (await service.get(made.id)).not_before > 0
+            await service.pause(made.id)
+            await service.resume(made.id)
+            await deliver(service, post)
+            assert (await service.get(made.id)).status == "completed"
+
+    go(work())
+
+
+def test_a_step_in_which_three_workers_were_lost_is_given_up(tmp_path: Path) -> None:
+    async def work() -> None:
+        post, speaker, clock = Post(), ScriptedSpeaker(), FrozenClock()
+        async with workers(tmp_path, speaker, post, clock) as service:
+            made = await service.create("m", format="duel", on_failure="pause")
+            (letter,) = post.take()
+            for _ in range(3):
+                await lose_a_worker(service, made.id, clock)
+            await service.wave(*letter)
+            await deliver(service, post)
+            debate = await service.get(made.id)
+            assert (debate.status, debate.degraded, debate.deaths) == ("completed", True, 0)
+            turns = await service.turns(made.id)
+            assert [turn.status for turn in turns] == ["failed", *["ok"] * 5]
+            assert turns[0].data
+            assert "3 workers were lost" in turns[0].data["errorMessage"]
+            assert len(speaker.calls) == 5
+            outcomes = [attempt["outcome"] for attempt in await service.attempts(made.id)]
+            assert outcomes.count("unknown") == 3
+
+    go(work())
+
+
+def test_two_lost_workers_cost_nothing_but_their_calls(tmp_path: Path) -> None:
+    async def work() -> None:
+        post, clock = Post(), FrozenClock()
+        async with workers(tmp_path, ScriptedSpeaker(), post, clock) as service:
+            made = await service.create("m", format="duel")
+            for _ in range(2):
+                await lose_a_worker(service, made.id, clock)
+            await deliver(service, post)
+            debate = await service.get(made.id)
+            assert (debate.status, debate.degraded) == ("completed", False)
+
+    go(work())
+
+
+def test_after_a_lost_worker_a_wave_is_spoken_one_by_one_at_first(tmp_path: Path) -> None:
+    """So that the step that kills is found, and not the whole wave given up."""
+
+    async def work() -> None:
+        (tmp_path / "formats").mkdir()
+        (tmp_path / "formats" / "chorus.toml").write_text(CHORUS)
+        post, clock = Post(), FrozenClock()
+        most: list[int] = []
+        speaker = ScriptedSpeaker(seconds=0.005)
+
+        def heard(call: Call) -> str:
+            most.append(speaker.in_flight)
+            return plain(call)
+
+        speaker._script = heard
+        async with workers(tmp_path, speaker, post, clock) as service:
+            seats = [{"name": name} for name in ("Ada", "Ben", "Cy")]
+            made = await service.create("m", format="chorus", participants=seats)
+            await lose_a_worker(service, made.id, clock)
+            await deliver(service, post)
+            assert (await service.get(made.id)).status == "completed"
+            assert most[0] == 1
+            assert max(most) > 1
+            first = (await service.attempts(made.id))[:3]
+            assert [attempt["outcome"] for attempt in first] == ["unknown"] * 3
+
+    go(work())
+
+
+def test_what_is_let_go_in_mid_call_is_queued_again(tmp_path: Path) -> None:
+    async def work() -> None:
+        post, speaker = Post(), ScriptedSpeaker(seconds=20)
+        async with workers(tmp_path, speaker, post) as service:
+            made = await service.create("m", format="duel")
+            (letter,) = post.take()
+            wave = asyncio.create_task(service.wave(*letter))
+            while not speaker.in_flight:
+                await asyncio.sleep(0.005)
+            await service.let_go()
+            await wave
+            assert post.take() == [letter]
+            assert (await service.get(made.id)).lease_owner is None
+            attempts = await service.attempts(made.id)
+            assert [attempt["outcome"] for attempt in attempts] == ["cancelled"]
+
+    go(work())
+
+
+def test_a_worker_reads_a_transcript_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And again only when somebody else has gone on with it."""
+    reads: list[str] = []
+    turns_after = log.turns_after
+
+    def counted(conn: Any, debate_id: str, after: int) -> Any:
+        reads.append(debate_id)
+        return turns_after(conn, debate_id, after)
+
+    monkeypatch.setattr(log, "turns_after", counted)
+
+    async def work() -> None:
+        post = Post()
+        heard: list[int] = []
+
+        def noted(call: Call) -> str:
+            heard.append(len(call.heard))
+            return plain(call)
+
+        async with (
+            workers(tmp_path, ScriptedSpeaker(noted), post) as one,
+            workers(tmp_path, ScriptedSpeaker(noted), post) as two,
+        ):
+            await one.create("m", format="duel")
+            for service, read in ((one, 1), (one, 1), (two, 2), (two, 2), (one, 3)):
+                (letter,) = post.take()
+                await service.wave(*letter)
+                assert len(reads) == read
+            assert heard == [0, 1, 2, 3, 4]
+
+    go(work())
+
+
+# --- the supervisor ---
+
+
+def test_what_waits_for_a_worker_is_queued_again_at_growing_intervals(tmp_path: Path) -> None:
+    async def work() -> None:
+        post, clock = Post(), FrozenClock()
+        post.queued = 7
+        async with workers(tmp_path, ScriptedSpeaker(), post, clock) as service:
+            made = await service.create("m", format="duel")
+            post.take()
+            queued: list[int] = []
+            for second in range(0, 200, 2):
+                if await service.supervisor.sweep():
+                    queued.append(second)
+                clock.tick(2.0)
+            assert post.take() == [(made.id, made.cursor.name)] * len(queued)
+            assert queued[0] == 6, "after the patience of a lease"
+            gaps = [late - early for early, late in pairwise(queued)]
+            assert gaps == sorted(gaps)
+            assert gaps[-1] >= 4 * gaps[0]
+            assert len(queued) <= 7
+
+    go(work())
+
+
+def test_a_message_that_is_gone_is_missed_at_the_second_look(tmp_path: Path) -> None:
+    async def work() -> None:
+        post, clock = Post(), FrozenClock()
+        post.queued = 0
+        async with workers(tmp_path, ScriptedSpeaker(), post, clock) as service:
+            made = await service.create("m", format="duel")
+            assert await service.supervisor.sweep() == [], "it may be on its way"
+            clock.tick(2.0)
+            assert await service.supervisor.sweep() == [made.id]
+
+    go(work())
+
+
+def test_a_debate_whose_lease_ran_out_is_queued_at_once(tmp_path: Path) -> None:
+    async def work() -> None:
+        post, clock = Post(), FrozenClock()
+        post.queued = 7
+        async with workers(tmp_path, ScriptedSpeaker(), post, clock) as service:
+            made = await service.create("m", format="duel")
+            assert await service.supervisor.sweep() == []
+            await lose_a_worker(service, made.id, clock)
+            assert await service.supervisor.sweep() == [made.id]
+            assert await service.supervisor.sweep() == [], "and not at every look"
+
+    go(work())
