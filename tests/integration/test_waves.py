@@ -1,7 +1,7 @@
 """Debates that are let go after each wave: by place, with patience, and given up in the end."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -59,7 +59,7 @@ class Post:
 @asynccontextmanager
 async def workers(
     home: Path, speaker: ScriptedSpeaker, post: Post, clock: FrozenClock | None = None
-) -> AsyncIterator[Service]:
+) -> AsyncGenerator[Service]:
     settings = Settings(home=home, broker_url="amqp://nowhere", lease_seconds=5.0)  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bootstrap, "_dispatcher", lambda _: post)
