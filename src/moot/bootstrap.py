@@ -1,5 +1,6 @@
 """The composition root: Settings -> a wired Service. The one place that names adapters."""
 
+import asyncio
 import gc
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -30,6 +31,15 @@ if TYPE_CHECKING:
     from celery import Celery
 
 UNTUNED = {(700, 10, 10), (2000, 10, 10), (2000, 10, 0)}  # Python's own, by version
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """The quicker event loop, where it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
 
 
 def load_settings() -> Settings:

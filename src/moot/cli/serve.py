@@ -30,7 +30,7 @@ def serve(
         from moot.api.app import serve as serve_on
         from moot.api.security import is_loopback
         from moot.api.server import listen
-        from moot.bootstrap import load_settings
+        from moot.bootstrap import load_settings, new_loop
         from moot.cli.where import at_home
         from moot.settings import secret
 
@@ -58,13 +58,5 @@ def serve(
         typer.echo(f"moot is at {address}, its home is {settings.home}. Ctrl-C ends it.")
         typer.echo(f"The calls:  {address}/docs")
 
-    with asyncio.Runner(loop_factory=_loop()) as runner:
+    with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(serve_on(settings, sock, ready=ready))
-
-
-def _loop() -> "type[asyncio.AbstractEventLoop] | None":
-    try:
-        import uvloop
-    except ImportError:  # where there is none of it, Python's own will do
-        return None
-    return uvloop.Loop

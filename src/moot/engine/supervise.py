@@ -50,6 +50,8 @@ class Supervisor:
         self._every = every
         self._patience = patience
         self._watched: dict[str, _Watched] = {}
+        self._said: set[str] = set()  # what went wrong in this sweep
+        self._known_trouble: set[str] = set()  # and in the one before
         self._task: asyncio.Task[None] | None = None
 
     def start(self, found: Callable[[str], None] = lambda _: None) -> None:
@@ -78,7 +80,10 @@ class Supervisor:
                 lost.append(one.id)
             seen.due = now + max(self._patience, now - seen.since)
         for debate_id in await self._store.unfiled():
-            await self._filer.file(debate_id)
+            try:
+                await self._filer.file(debate_id)
+            except MootError as error:  # the others' can perhaps be written
+                self._complain(error)
         return lost
 
     def _watch(
@@ -92,18 +97,21 @@ class Supervisor:
         return seen
 
     async def _sweep_on(self, found: Callable[[str], None]) -> None:
-        said = ""
         while True:
+            self._known_trouble, self._said = self._said, set()
             try:
                 for debate_id in await self.sweep():
                     log.info("going on with %s, which nobody had in hand", debate_id)
                     found(debate_id)
-                said = ""
             except MootError as error:
-                if said != str(error):  # once, as long as it stays the same
-                    log.warning("a sweep failed: %s", error)
-                said = str(error)
+                self._complain(error)
             await asyncio.sleep(self._every)
+
+    def _complain(self, error: MootError) -> None:
+        """Once, as long as it stays the same."""
+        self._said.add(str(error))
+        if str(error) not in self._known_trouble:
+            log.warning("a sweep failed: %s", error)
 
 
 def _free(one: Unfinished, now: float) -> bool:

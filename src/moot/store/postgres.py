@@ -14,11 +14,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import wait as wait_for
+from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from queue import SimpleQueue
 from typing import Any, TypeVar, cast
 
 from moot.errors import DuplicateError, InputError, StorageError
@@ -266,16 +266,21 @@ class PostgresDatabase:
         self.resolved = 0  # commits whose reply was lost, and that were done
         self.repeated = 0  # times that a function was run again
         self._timed = timed  # takes the seconds of each write, from asking to committed
-        self._pool = ThreadPoolExecutor(connections, thread_name_prefix="moot-postgres")
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._local = threading.local()
         self._lock = threading.Lock()
         self._drivers: set[Driver] = set()
-        self._running: set[Future[None]] = set()
         self._ending = threading.Event()  # who tries again gives up
         self._ended = threading.Event()  # nothing is begun any more
         self._ahead: float | None = None  # of this machine's monotonic clock
+        self._threads = [
+            threading.Thread(target=self._work, name=f"moot-postgres-{number}", daemon=True)
+            for number in range(connections)
+        ]
+        for thread in self._threads:
+            thread.start()
         try:
-            self._pool.submit(self._run, lambda _: None).result()
+            self._greet()
         except BaseException:
             self.close()
             raise
@@ -312,13 +317,16 @@ class PostgresDatabase:
     def close(self) -> None:
         """Finish what is under way, but wait for no server that is away; then let go of it."""
         self._ending.set()
-        with self._lock:
-            running = set(self._running)
-        wait_for(running, CLOSING_SECONDS)
+        for _ in self._threads:
+            self._jobs.put(None)
+        until = time.monotonic() + CLOSING_SECONDS
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
         self._ended.set()
         for driver in self._open():
             _hang_up(driver)  # a thread may be waiting for an answer
-        self._pool.shutdown()
+        for thread in self._threads:
+            thread.join()
         for driver in self._open():
             driver.close()
 
@@ -338,13 +346,29 @@ class PostgresDatabase:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(answer, future, given)
 
-        with self._lock:
-            if self._ending.is_set():
-                raise StorageError(f"{self.place.name} is being closed.")
-            running = self._pool.submit(job)
-            self._running.add(running)
-        running.add_done_callback(self._running.discard)
+        if self._ending.is_set():
+            raise StorageError(f"{self.place.name} is being closed.")
+        self._jobs.put(job)
         return await future
+
+    def _work(self) -> None:
+        while job := self._jobs.get():
+            job()
+
+    def _greet(self) -> None:
+        """Wait for the first connection, or what is wrong with it."""
+        greeted: Future[None] = Future()
+
+        def job() -> None:
+            try:
+                self._run(lambda _: None)
+            except BaseException as error:
+                greeted.set_exception(error)
+            else:
+                greeted.set_result(None)
+
+        self._jobs.put(job)
+        greeted.result()
 
     def _run(self, work: Callable[[Session], T]) -> T:
         """Try until it goes through, or patience is over."""

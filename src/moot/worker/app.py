@@ -13,7 +13,7 @@ from typing import Any
 from celery import Celery
 from celery.exceptions import SecurityWarning
 
-from moot.bootstrap import broker, open_service
+from moot.bootstrap import broker, new_loop, open_service
 from moot.engine.service import Service
 from moot.metrics import Metrics
 from moot.ports import Speaker
@@ -32,9 +32,7 @@ def run(
 ) -> None:
     """Speak waves until told to stop; then let go of what is in hand, and queue it again."""
     app = broker(settings)
-    if app.connection_for_read().transport_cls in ("redis", "rediss"):
-        _mend_channels()
-    loop = asyncio.new_event_loop()
+    loop = new_loop()
     opened: Future[Service] = Future()
     ended = asyncio.Event()
     beside = threading.Thread(
@@ -52,24 +50,6 @@ def run(
         beside.join(timeout=15)
         if not beside.is_alive():
             loop.close()
-
-
-def _mend_channels() -> None:
-    """A worker must outlive its broker. When that goes away, kombu gives messages back over a
-    channel that is closed already, asks it for an address, and ends the worker with an
-    AttributeError; told that the connection is closed, as it is, it goes on and connects anew."""
-    from kombu.transport.redis import Channel
-    from redis.exceptions import ConnectionError as ClosedError
-
-    channel: Any = Channel
-    address = channel._connparams
-
-    def mended(self: Any, asynchronous: bool = False) -> Any:
-        if self.connection is None or self.connection.client is None:
-            raise ClosedError("the connection is closed")
-        return address(self, asynchronous=asynchronous)
-
-    channel._connparams = mended
 
 
 def _consume(
