@@ -194,6 +194,7 @@ def measure(
         "MOOT_HOME": str(home / "home"),
         "MOOT_DATABASE_URL": database_url,
         "MOOT_BROKER_URL": broker_url,
+        "MOOT_QUEUE": f"live-{os.getpid()}",  # whatever else is at work on that broker
         "MOOT_LOG_LEVEL": "warning",
     }
     books = [home / f"worker-{number}.book" for number in range(workers)]

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -97,6 +97,7 @@ class Advancer:
         self._by_wave = by_wave
         self._recall = Recall()
         self._deaths = deaths
+        self._last_chance = asyncio.Lock()
         self._note = note  # takes the format and the status of each turn that was committed
         self._store = store
         self._records = records
@@ -123,7 +124,9 @@ class Advancer:
             if turns is not None:
                 await self._check(run, turns)
             while self._goes_on(run):
-                await self._next(run)
+                async with self._room(run.debate):
+                    if self._goes_on(run):  # it may have waited
+                        await self._next(run)
         except FencedError as reason:
             log.debug("let go: %s", reason)
         finally:
@@ -140,6 +143,12 @@ class Advancer:
     def _goes_on(self, run: _Run) -> bool:
         mine = run.debate.lease_owner is not None
         return run.debate.status in RUNNABLE and mine and not run.hand.lost
+
+    def _room(self, debate: Debate) -> AbstractAsyncContextManager[Any]:
+        """For the last chance of a step that workers were lost in: it is spoken beside none that is
+        at its last chance too. So what kills the next one is told from what was only near it."""
+        last = self._deaths and debate.deaths >= self._deaths - 1 > 0
+        return self._last_chance if last else nullcontext()
 
     async def _release(self, run: _Run, at: str) -> None:
         change = await self._change(
