@@ -50,7 +50,7 @@ def proxy(url: str) -> Iterator[Proxy]:
 
 
 @contextmanager
-def opened(url: str, connections: int = 2) -> Generator[PostgresDatabase]:
+def opened(url: str, connections: int = 3) -> Generator[PostgresDatabase]:
     db = PostgresDatabase(url, connections)
     try:
         yield db

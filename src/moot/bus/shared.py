@@ -33,7 +33,7 @@ from moot.core.times import iso
 log = logging.getLogger(__name__)
 
 DELTA_SECONDS = 0.04  # pieces are collected for that long
-HINT_SECONDS = 0.01  # and commits and nudges
+HINT_SECONDS = 0.02  # and commits and nudges
 HELLO_SECONDS = 1.0  # between two requests for what was missed
 
 NEVER = float("inf")

@@ -46,6 +46,7 @@ def make_app(url: str, queue: str, visibility_seconds: float) -> Celery:
         worker_redirect_stdouts=False,
         worker_enable_remote_control=True,
         worker_send_task_events=False,
+        worker_disable_rate_limits=True,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         broker_transport_options={

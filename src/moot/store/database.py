@@ -52,8 +52,8 @@ class Database:
         self._writer = threading.Thread(target=self._write_groups, name="moot-write", daemon=True)
         self._writer.start()
 
-    async def write(self, fn: Callable[[Connection], T]) -> T:
-        """Run `fn` in a transaction; it is on disk when this returns.
+    async def write(self, fn: Callable[[Connection], T], row: str | None = None) -> T:
+        """Run `fn` in a transaction, with whatever else waits; it is on disk when this returns.
 
         Whoever is cancelled while waiting has still asked: the write goes on.
         """

@@ -9,20 +9,18 @@ import asyncio
 import logging
 import os
 import random
-import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
 from queue import SimpleQueue
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from moot.errors import DuplicateError, InputError, StorageError
-from moot.store.query import Connection, Cursor
+from moot.store.query import Connection
 
 try:
     import psycopg
@@ -35,11 +33,13 @@ except ImportError:
         "MOOT_DATABASE_URL",
     ) from None
 
+from moot.store.group import Job, deliver, together  # after the sentence on what is missing
+from moot.store.piped import Answer, Driver, Piped
+
 logging.getLogger("psycopg").setLevel(logging.ERROR)  # what it warns of is dealt with here
 
 T = TypeVar("T")
-Driver = psycopg.Connection[tuple[Any, ...]]
-
+TOGETHER = 64  # writes that one transaction holds at the most
 PATIENCE_SECONDS = 30.0  # how long a server may be away before whoever waits hears of it
 STARTING_SECONDS = 5.0  # the same, for whoever has only just been started
 CLOSING_SECONDS = 5.0  # what is under way may take so long to end
@@ -155,94 +155,9 @@ class Session:
 class Begun:
     """What the server is asked when a transaction begins; the answer comes with the first fetch."""
 
-    answer: "Answer"
+    answer: Answer
     sent: float
     xid: str | None = None
-
-
-class Piped:
-    """A connection whose statements wait for no answer until one is fetched.
-
-    Writes to different tables that follow each other are sent as one statement: that is less work
-    here and on the server.
-    """
-
-    def __init__(self, driver: Driver, pipeline: psycopg.Pipeline) -> None:
-        self.driver = driver
-        self._pipeline = pipeline
-        self._held: list[tuple[str, Mapping[str, Any]]] = []
-        self._tables: set[str] = set()
-
-    def execute(self, sql: Any, params: Any = None, /, prepare: bool | None = None) -> Cursor:
-        table = _written(sql) if isinstance(params, Mapping) else None
-        if table is None or table in self._tables:
-            self.flush()
-        if table is None:
-            return self.ask(sql, params, prepare)
-        self._tables.add(table)
-        self._held.append((sql, cast("Mapping[str, Any]", params)))
-        return NOTHING
-
-    def flush(self) -> None:
-        """Send the writes that were held back."""
-        if not self._held:
-            return
-        sql = _joined(tuple(sql for sql, _ in self._held))
-        named = {f"w{place}_{name}": value
-                 for place, (_, params) in enumerate(self._held)
-                 for name, value in params.items()}  # fmt: skip
-        self._held.clear()
-        self._tables.clear()
-        self.ask(sql, named)
-
-    def ask(self, sql: Any, params: Any = None, prepare: bool | None = None) -> "Answer":
-        return Answer(self.driver.execute(sql, params, prepare=prepare), self._pipeline)
-
-
-@lru_cache(maxsize=1024)
-def _written(sql: str) -> str | None:
-    """The one table that a statement writes to; None where it reads another, or writes none."""
-    found = re.match(r"(?:INSERT INTO|UPDATE|DELETE FROM) (debate_\w+)", sql)
-    return found[1] if found and "SELECT" not in sql else None
-
-
-@lru_cache(maxsize=1024)
-def _joined(statements: tuple[str, ...]) -> str:
-    """Several writes as one statement; each sees what was there before all of them."""
-    named = [
-        re.sub(r"%\((\w+)\)s", rf"%(w{place}_\1)s", sql) for place, sql in enumerate(statements)
-    ]
-    before = ", ".join(f"w{place} AS ({sql})" for place, sql in enumerate(named[:-1]))
-    return f"WITH {before} {named[-1]}" if before else named[-1]
-
-
-class Nothing:
-    """What a write gives that is held back."""
-
-    def fetchall(self) -> list[tuple[Any, ...]]:
-        raise TypeError("a write gives no rows")
-
-
-NOTHING = Nothing()
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a statement in a pipeline gives, once all before it is done."""
-
-    cursor: psycopg.Cursor[tuple[Any, ...]]
-    pipeline: psycopg.Pipeline
-
-    @property
-    def there(self) -> bool:
-        return self.cursor.pgresult is not None
-
-    def fetchall(self) -> list[tuple[Any, ...]]:
-        """A fetch of psycopg's own would leave the server waiting inside a command, where it gives
-        no idle transaction up."""
-        if not self.there:
-            self.pipeline.sync()
-        return self.cursor.fetchall()
 
 
 class LostReplyError(Exception):
@@ -273,9 +188,13 @@ class PostgresDatabase:
         self._ending = threading.Event()  # who tries again gives up
         self._ended = threading.Event()  # nothing is begun any more
         self._ahead: float | None = None  # of this machine's monotonic clock
+        self._grouped: SimpleQueue[Job | None] = SimpleQueue()
         self._threads = [
-            threading.Thread(target=self._work, name=f"moot-postgres-{number}", daemon=True)
-            for number in range(connections)
+            threading.Thread(target=self._work_together, name="moot-postgres", daemon=True),
+            *(
+                threading.Thread(target=self._work, name=f"moot-postgres-{number}", daemon=True)
+                for number in range(1, max(connections, 2))
+            ),
         ]
         for thread in self._threads:
             thread.start()
@@ -285,13 +204,13 @@ class PostgresDatabase:
             self.close()
             raise
 
-    async def write(self, fn: Callable[[Connection], T]) -> T:
+    async def write(self, fn: Callable[[Connection], T], row: str | None = None) -> T:
         """Run `fn` in a transaction; it is committed when this returns.
 
         Whoever is cancelled while waiting has still asked: the write goes on.
         """
         began = time.monotonic()
-        result = await self._in_pool(lambda: self._run(lambda session: self._transact(session, fn)))
+        result = await (self._in_group(fn, row) if row else self._in_pool(lambda: self._alone(fn)))
         if self._timed:
             self._timed(time.monotonic() - began)
         return result
@@ -317,6 +236,7 @@ class PostgresDatabase:
     def close(self) -> None:
         """Finish what is under way, but wait for no server that is away; then let go of it."""
         self._ending.set()
+        self._grouped.put(None)
         for _ in self._threads:
             self._jobs.put(None)
         until = time.monotonic() + CLOSING_SECONDS
@@ -354,6 +274,45 @@ class PostgresDatabase:
     def _work(self) -> None:
         while job := self._jobs.get():
             job()
+
+    async def _in_group(self, fn: Callable[[Connection], T], row: str) -> T:
+        if self._ending.is_set():
+            raise StorageError(f"{self.place.name} is being closed.")
+        loop = asyncio.get_running_loop()
+        job = Job(fn, row, loop, loop.create_future())
+        self._grouped.put(job)
+        return await job.future
+
+    def _work_together(self) -> None:
+        """All writes that wait and are each about one debate go into one transaction."""
+        while job := self._grouped.get():
+            jobs = [job]
+            while len(jobs) < TOGETHER and not self._grouped.empty():
+                if more := self._grouped.get():
+                    jobs.append(more)
+                else:
+                    self._grouped.put(None)
+                    break
+            try:
+                self._alone(lambda conn, jobs=jobs: together(conn, jobs))
+            except Exception as error:
+                away = isinstance(error, StorageError) and not isinstance(error, DuplicateError)
+                for job in jobs:  # where one of them was refused, each is done by itself
+                    job.error, job.apart = error, not away
+            for job in jobs:
+                if job.apart:
+                    self._jobs.put(lambda job=job: self._do_apart(job))
+            deliver([job for job in jobs if not job.apart])
+
+    def _do_apart(self, job: Job) -> None:
+        try:
+            job.error, job.result = None, self._alone(job.fn)
+        except BaseException as error:  # whoever waits must hear of it, whatever it is
+            job.error = error
+        deliver([job])
+
+    def _alone(self, fn: Callable[[Connection], T]) -> T:
+        return self._run(lambda session: self._transact(session, fn))
 
     def _greet(self) -> None:
         """Wait for the first connection, or what is wrong with it."""

@@ -47,8 +47,12 @@ class Connection:
 class SqlDatabase(Protocol):
     """Runs functions on a connection. They may run twice: they only read and write."""
 
-    async def write(self, fn: Callable[[Connection], T]) -> T:
-        """In a transaction; it is safe when this returns."""
+    async def write(self, fn: Callable[[Connection], T], row: str | None = None) -> T:
+        """In a transaction; it is safe when this returns.
+
+        `row` is the debate whose row it locks, where it locks that one and waits for nothing else:
+        then it may share a transaction with others.
+        """
         ...
 
     async def read(self, fn: Callable[[Connection], T]) -> T:

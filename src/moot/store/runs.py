@@ -6,7 +6,7 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import bindparam, func, insert, select, text, update
+from sqlalchemy import ARRAY, Text, bindparam, func, insert, select, text, update
 
 from moot.core import codec
 from moot.core.debate import Cursor, Debate, Decision, Participant, Phase, Slot, Usage
@@ -42,6 +42,12 @@ _all = select(runs)
 
 BY_ID = Query(_all.where(runs.c.id == bindparam("id")))
 LOCKED = Query(_all.where(runs.c.id == bindparam("id")).with_for_update())
+LOCK = Query(
+    # those that nobody else has locked; on Postgres alone
+    _all.where(runs.c.id == func.any(bindparam("ids", type_=ARRAY(Text))))
+    .order_by(runs.c.id)
+    .with_for_update(skip_locked=True)
+)
 FORMAT = Query(select(formats.c.spec).where(formats.c.digest == bindparam("digest")))
 INSERT = Query(insert(runs))
 CHANGE = Query(
@@ -120,6 +126,11 @@ def load(conn: Connection, debate_id: str, *, lock: bool = False) -> Debate:
             f"There is no debate {debate_id}. `moot list` shows what there is.", "id"
         )
     return _debate(conn, rows[0])
+
+
+def lock(conn: Connection, debate_ids: Sequence[str]) -> dict[str, Debate]:
+    """Lock those debates, but for what is not there or locked by another."""
+    return {row["id"]: _debate(conn, row) for row in LOCK.rows(conn, {"ids": list(debate_ids)})}
 
 
 def change(conn: Connection, before: Debate, after: Debate) -> None:

@@ -61,14 +61,14 @@ class SqlStore:
             apply(conn, before, made)
             return made, turns
 
-        return await self._db.write(work)
+        return await self._db.write(work, debate_id)
 
     async def change(self, debate_id: str, move: Callable[[Debate], Change]) -> Change:
         def work(conn: Connection) -> Change:
             return _change(conn, debate_id, move)
 
         try:
-            return await self._db.write(work)
+            return await self._db.write(work, debate_id)
         except DuplicateError:
             # The last wall held: a turn of this slot, or an event of this seq, is there already.
             raise FencedError(f"{debate_id}: that turn has been said already") from None

@@ -84,15 +84,15 @@ def _consume(
 async def _engine(
     settings: Settings, speaker: Speaker | None, opened: Future[Service], ended: asyncio.Event
 ) -> None:
-    metrics = Metrics()
+    metrics = Metrics() if settings.metrics_port else None
     try:
-        figures.expose(metrics, settings)
+        if metrics:
+            figures.expose(metrics, settings)
         async with open_service(
             settings, speaker=speaker, pace=settings.pace, recover=False, meter=metrics
         ) as service:
-            metrics.watch(
-                counts=dict, queue=int, in_hand=lambda: service.in_hand, readers=int
-            )  # the service counts what the database holds
+            if metrics:  # what the database holds, the service counts
+                metrics.watch(counts=dict, queue=int, in_hand=lambda: service.in_hand, readers=int)
             opened.set_result(service)
             await ended.wait()
     except BaseException as error:

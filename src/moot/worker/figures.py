@@ -22,9 +22,7 @@ class _Quiet(WSGIRequestHandler):
 
 
 def expose(metrics: Metrics, settings: Settings) -> None:
-    """Serve the figures on MOOT_METRICS_PORT, if one is set, to whoever may call the service."""
-    if settings.metrics_port is None:
-        return
+    """Serve the figures on MOOT_METRICS_PORT to whoever may call the service."""
     token = secret(settings.token)
     if token is None and settings.host not in LOOPBACK:
         raise InputError(
@@ -45,7 +43,9 @@ def expose(metrics: Metrics, settings: Settings) -> None:
         return [metrics.text()]
 
     try:
-        server = make_server(settings.host, settings.metrics_port, answer, handler_class=_Quiet)
+        server = make_server(
+            settings.host, settings.metrics_port or 0, answer, handler_class=_Quiet
+        )
     except OSError as error:
         raise InputError(
             f"MOOT_METRICS_PORT: port {settings.metrics_port} cannot be had: {error.strerror}.",

@@ -11,7 +11,6 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, ClassVar
 
@@ -36,7 +35,7 @@ class LoopPool(BasePool):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._done: deque[tuple[Callable[..., Any], float]] = deque()
-        self._under_way: set[Future[None]] = set()
+        self._under_way: set[asyncio.Task[None]] = set()
         self._wake, self._waker = os.pipe()
         os.set_blocking(self._wake, False)
         os.set_blocking(self._waker, False)
@@ -59,18 +58,26 @@ class LoopPool(BasePool):
         accept_callback(os.getpid(), began)
         given, named, _embedded = loads(body, content_type, encoding, accept={content_type})
         work: Work = self.app.tasks[name].run
-        future = asyncio.run_coroutine_threadsafe(work(*given, **named), self.loop)
-        self._under_way.add(future)
-        future.add_done_callback(lambda done: self._finished(done, callback, began))
+        self.loop.call_soon_threadsafe(self._begin, work(*given, **named), callback, began)
 
-    def _finished(self, future: Future[None], callback: Callable[..., Any], began: float) -> None:
-        """On the loop: leave the rest to Celery's thread."""
-        if not future.cancelled() and (error := future.exception()):
+    def _begin(
+        self, work: Coroutine[Any, Any, None], callback: Callable[..., Any], began: float
+    ) -> None:
+        task = self.loop.create_task(work)
+        self._under_way.add(task)
+        task.add_done_callback(lambda done: self._finished(done, callback, began))
+
+    def _finished(
+        self, task: asyncio.Task[None], callback: Callable[..., Any], began: float
+    ) -> None:
+        """On the loop: leave the rest to Celery's thread, which may be asleep."""
+        if not task.cancelled() and (error := task.exception()):
             log.warning("a wave ended in an error: %s", error)  # the supervisor finds its debate
-        self._under_way.discard(future)
+        self._under_way.discard(task)
         self._done.append((callback, time.monotonic() - began))
-        with suppress(BlockingIOError):  # then it has been told often enough
-            os.write(self._waker, b".")
+        if len(self._done) == 1:
+            with suppress(BlockingIOError):  # then it has been told often enough
+                os.write(self._waker, b".")
 
     def _deliver(self, *_: object) -> None:
         with suppress(BlockingIOError):
