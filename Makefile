@@ -4,9 +4,11 @@ PYTHON ?= python3
 export UV_COMPILE_BYTECODE = 1
 BIN = .venv/bin
 UV = $(BIN)/uv
+# What runs on Postgres as it does on SQLite.
+BOTH = tests/acceptance tests/crash/test_kill.py tests/crash/test_stop.py tests/crash/test_shutdown.py tests/crash/test_streams.py
 NPM = PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web
 
-.PHONY: setup run serve web chromium test check bench stress docs shots lock clean
+.PHONY: setup run serve web chromium faketime test check bench stress docs shots lock clean
 
 setup: .venv/.ready
 
@@ -38,8 +40,16 @@ chromium:
 		$$as_root apt-get -qq update && $$as_root apt-get -qq install -y chromium >/dev/null; \
 	} || { echo "The tests of the page need Chromium: install it, so that 'chromium' is found."; exit 1; }
 
-test: setup web chromium check
+faketime:
+	@ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || { \
+		echo "Installing libfaketime ..."; \
+		as_root=$$(test "$$(id -u)" = 0 || echo sudo); \
+		$$as_root apt-get -qq update && $$as_root apt-get -qq install -y libfaketime >/dev/null; \
+	} || { echo "The tests of wrong clocks need libfaketime: install it."; exit 1; }
+
+test: setup web chromium faketime check
 	$(BIN)/pytest -n 3 --dist loadfile --ignore=tests/browser/test_weight.py
+	MOOT_TEST_DATABASE=postgres $(BIN)/pytest -n 3 --dist loadfile $(BOTH)
 	$(BIN)/pytest tests/browser/test_weight.py # it measures, so it runs alone
 
 check: setup web
@@ -55,8 +65,9 @@ bench: setup
 	@$(UV) pip install -q -p .venv-bench/bin/python --require-hashes -r bench/requirements.lock
 	PYTHONPATH=src .venv-bench/bin/python -m bench.run
 
-stress: setup
+stress: setup faketime
 	MOOT_STRESS=1 $(BIN)/pytest tests/crash tests/acceptance/test_openapi.py -s
+	MOOT_STRESS=1 MOOT_TEST_DATABASE=postgres $(BIN)/pytest $(BOTH) -s
 
 docs: setup
 	$(BIN)/python docs/make.py

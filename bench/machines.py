@@ -16,9 +16,9 @@ import psutil
 import psycopg
 from tests.services import Postgres, Valkey
 
-from bench import chain
+from bench import chain, live
 from bench.stage import MOTION, SEATS, Instant, home
-from bench.table import Row, above, at_least, beside
+from bench.table import Row, above, at_least, below, beside
 from moot.bootstrap import open_service
 from moot.engine.service import Service
 from moot.ports import Call, Reply, Say
@@ -48,6 +48,7 @@ def rows(runs: int = RUNS) -> list[Row]:
             one.append(turns(ground, workers=1))
             two.append(turns(ground, workers=2))
         slow = waiting(ground)
+        late = [live_p99(ground) for _ in range(runs)]
     share = max(one) / max(bare)
     return [
         at_least("one worker over a bare Celery chain", share, 0.7, "times", _each(one)),
@@ -57,7 +58,26 @@ def rows(runs: int = RUNS) -> list[Row]:
         at_least("1,000 debates wait in 2 workers: in flight", slow.in_flight, 1000, "calls"),
         beside("the larger worker", slow.megabytes, "MB"),
         beside("from the first call to the last", slow.seconds, "s"),
+        below("commit to client, 50 debates, p99", min(late), 100, "ms", _each(late)),
     ]
+
+
+def quick() -> list[Row]:
+    """That it still runs."""
+    with _ground() as ground:
+        rate = turns(ground, workers=1, debates=4, turns=6)
+        bare = bare_chain(ground, debates=4, turns=6)
+    return [
+        at_least("4 debates of 6 turns, one worker", rate, 2, "turns/s"),
+        at_least("the bare chain", bare, 2, "tasks/s"),
+    ]
+
+
+def live_p99(ground: Ground) -> float:
+    """Milliseconds from a worker's commit to a client of a server's stream."""
+    with home() as path:
+        late = sorted(live.measure(ground.postgres.fresh(), ground.valkey.url, path))
+    return 1000 * late[int(0.99 * len(late))]
 
 
 def bare_chain(ground: Ground, debates: int = DEBATES, turns: int = TURNS) -> float:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from statistics import median
 
-from bench import command, council, floor, lists, memory, peers, streams, throughput
+from bench import command, council, floor, lists, machines, memory, peers, streams, throughput
 from bench.table import Row, at_least, at_most, below, beside, show
 
 RUNS = 5
@@ -47,6 +47,7 @@ def full() -> list[Row]:
         *_process_rows(),
         *_list_rows(),
         *streams.full(),
+        *_machine_rows(),
     ]
 
 
@@ -120,6 +121,11 @@ def _process_rows() -> list[Row]:
         below("1,000 debates that wait, peak", asleep.peak, 300, "MB", _grown(asleep)),
         below("1,000 that wait in the SDK, peak", calling.peak, 300, "MB", _grown(calling)),
     ]
+
+
+def _machine_rows() -> list[Row]:
+    _say("workers on Postgres and Redis, beside a bare Celery chain")
+    return machines.rows()
 
 
 def _list_rows() -> list[Row]:

@@ -1,10 +1,12 @@
 """The benchmark's quick form runs, so that it cannot rot."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
-from bench import streams
+import pytest
+from bench import machines, streams
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -25,4 +27,11 @@ def test_the_quick_benchmark_runs_and_keeps_its_loose_promises() -> None:
 def test_the_quick_benchmark_of_the_stream_keeps_its_loose_promises() -> None:
     rows = streams.quick()
     assert rows
+    assert all(row.kept for row in rows), rows
+
+
+def test_the_quick_benchmark_of_many_machines_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context():  # what it says to its workers, it says by the environment
+        monkeypatch.setattr(os, "environ", os.environ.copy())
+        rows = machines.quick()
     assert all(row.kept for row in rows), rows
