@@ -491,6 +491,9 @@ def test_report(scene: Scene) -> None:
     assert "Ben" in text
     assert str(len(said)) in text
     file = scene.server.home / "records" / "debates" / made["id"] / "report.json"
+    until = time.monotonic() + 5
+    while not file.exists() and time.monotonic() < until:  # it is written after the last turn
+        time.sleep(0.01)
     assert json.loads(file.read_text()) == found
 
 

@@ -45,7 +45,7 @@ def serve_slowly() -> None:
     from moot import logs
     from moot.api.app import serve
     from moot.api.server import listen
-    from moot.cli.serve import _loop
+    from moot.bootstrap import new_loop
     from moot.settings import Settings
 
     ground = Ground(Path(sys.argv[1]))
@@ -56,7 +56,7 @@ def serve_slowly() -> None:
         home=ground.settings.home, rate_per_second=0, streams_per_client=100_000, sweep_seconds=0.2
     )
     speaker = Slow(ground, float(sys.argv[2]))
-    with asyncio.Runner(loop_factory=_loop()) as runner:
+    with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(serve(settings, sock, ready=lambda _: print(port, flush=True), speaker=speaker))
 
 

@@ -58,14 +58,14 @@ def serve_paced() -> None:
     """What the child runs: `moot serve`, with a speaker of its own."""
     from moot.api.app import serve
     from moot.api.server import listen
-    from moot.cli.serve import _loop
+    from moot.bootstrap import new_loop
     from moot.settings import Settings
 
     sock = listen("127.0.0.1", 0)
     port = sock.getsockname()[1]
     settings = Settings(home=Path(sys.argv[1]), rate_per_second=0, streams_per_client=100_000)
     work = serve(settings, sock, ready=lambda _: print(port, flush=True), speaker=Paced())
-    with asyncio.Runner(loop_factory=_loop()) as runner:
+    with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(work)
 
 
@@ -205,7 +205,7 @@ def no_tail(monkeypatch: pytest.MonkeyPatch) -> None:
     async def nothing(self: Tail) -> None:
         pass
 
-    monkeypatch.setattr(Tail, "look", nothing)
+    monkeypatch.setattr(Tail, "_go_through", nothing)
 
 
 def hold_after_reading(monkeypatch: pytest.MonkeyPatch) -> Gate:
