@@ -180,7 +180,7 @@ def test_an_id_or_number_that_is_taken_is_said(path: Path) -> None:
 class Overtaken(Database):
     """Another process keeps the same key first, whenever this one has looked for it."""
 
-    async def write(self, fn: Callable[[Connection], T]) -> T:
+    async def write(self, fn: Callable[[Connection], T], row: str | None = None) -> T:
         if hasattr(self, "other"):
             return await super().write(fn)
         self.other = a_debate(7)
