@@ -26,7 +26,7 @@ from moot.settings import Settings
 from moot.worker.app import run as work
 
 DEBATES, TURNS, RUNS = 100, 20, 3
-PATIENCE = 300.0
+PATIENCE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +179,14 @@ def _settings(ground: Ground, path: str) -> Settings:
 
 @contextmanager
 def _ground() -> Generator[Ground]:
-    with Postgres() as postgres, Valkey() as valkey:
-        yield Ground(postgres, valkey)
+    """The servers; and an environment in which workers are told of them."""
+    before = dict(os.environ)
+    try:
+        with Postgres() as postgres, Valkey() as valkey:
+            yield Ground(postgres, valkey)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 @contextmanager

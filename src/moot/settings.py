@@ -30,7 +30,7 @@ class Settings(BaseSettings):
 
     # many machines
     database_url: SecretStr | None = None  # postgresql://…; unset: the file in the home
-    connections: int = Field(default=8, ge=1)  # to Postgres, of each process
+    connections: int = Field(default=8, ge=2)  # to Postgres, of each process
     broker_url: SecretStr | None = None  # redis://… or amqp://…; unset: debates run in this process
     bus_url: SecretStr | None = None  # redis://…, where the broker is none
     queue: str = Field(default="moot", pattern=r"^[A-Za-z0-9_.-]{1,64}$")
