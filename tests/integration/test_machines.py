@@ -174,7 +174,7 @@ def test_what_a_worker_speaks_is_heard_on_the_server(
         early += heard_until(first)
     row = server.wait(debate)
     turns = whole([frame for _, frame in early], row["last_seq"])
-    said = {
+    said: dict[tuple[int, str, str | None], str] = {
         (turn.data["round"], turn.data["actor"], None): "".join(
             live.spoken(turn.data["actor"], turn.data["round"], 10)
         )
