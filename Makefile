@@ -6,8 +6,8 @@ BIN = .venv/bin
 UV = $(BIN)/uv
 # What runs on Postgres as it does on SQLite.
 BOTH = tests/acceptance tests/crash/test_kill.py tests/crash/test_stop.py tests/crash/test_shutdown.py tests/crash/test_streams.py
-# Of these, make test leaves out on Postgres what asks most of the network and least of the database.
-QUICK = --ignore=tests/acceptance/test_attacks.py --ignore=tests/acceptance/test_canary.py --ignore=tests/acceptance/test_openapi.py --ignore=tests/crash/test_streams.py --ignore=tests/crash/test_shutdown.py
+# What of these make test runs on Postgres: what asks most of the database. make stress runs all.
+QUICK = $(addprefix tests/acceptance/test_,verbs.py formats.py council.py http.py) tests/crash/test_kill.py tests/crash/test_stop.py
 NPM = PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web
 
 .PHONY: setup run serve web chromium faketime test check bench stress docs shots lock clean
@@ -50,8 +50,8 @@ faketime:
 	} || { echo "The tests of wrong clocks need libfaketime: install it."; exit 1; }
 
 test: setup web chromium faketime check
-	$(BIN)/pytest -n 4 --dist loadfile --ignore=tests/browser/test_weight.py
-	MOOT_TEST_DATABASE=postgres $(BIN)/pytest -n 4 --dist loadfile $(BOTH) $(QUICK)
+	$(BIN)/pytest -n 3 --dist loadfile --ignore=tests/browser/test_weight.py
+	MOOT_TEST_DATABASE=postgres $(BIN)/pytest -n 3 --dist loadfile $(QUICK)
 	$(BIN)/pytest tests/browser/test_weight.py # it measures, so it runs alone
 
 check: setup web

@@ -16,7 +16,7 @@ from moot.store.query import Connection
 from tests.crash.harness import Ground, Guard, bill, keep_all, violations
 
 STRESS = bool(os.environ.get("MOOT_STRESS"))
-KILLS, DEBATES = (1000, 200) if STRESS else (120, 24)
+KILLS, DEBATES = (1000, 200) if STRESS else (60, 12)
 BATCH = 4
 WARM_UP = 0.1 if os.environ.get("MOOT_TEST_DATABASE") else 0.0  # to connect, before it can speak
 

