@@ -41,6 +41,7 @@ GUARD = """
 read -r _
 if pid=$(cat "$1/pid" 2>/dev/null) && kill -QUIT "$pid" 2>/dev/null; then
     for _ in 1 2 3 4 5 6 7 8 9 10; do kill -0 "$pid" 2>/dev/null && sleep 0.1; done
+    kill -KILL "$pid" 2>/dev/null
 fi
 rm -rf "$1"
 """

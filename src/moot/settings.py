@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -79,10 +79,7 @@ class Settings(BaseSettings):
         parts = urlsplit(url.strip())
         if parts.scheme not in ("http", "https"):
             raise ValueError("an address begins with http:// or https://")
-        try:
-            parts.port  # noqa: B018  it is read here, and not before
-        except ValueError:
-            raise ValueError("the port of an address is a number from 0 to 65535") from None
+        _check_port(parts)
         return url.strip()
 
     @field_validator("database_url", "broker_url", "bus_url")
@@ -92,8 +89,15 @@ class Settings(BaseSettings):
         if url is None:
             return None
         kinds = SCHEMES[str(info.field_name)]
-        if urlsplit(url.get_secret_value().strip()).scheme not in kinds:
+        parts = urlsplit(url.get_secret_value().strip())
+        if parts.scheme not in kinds:
             raise ValueError(f"the address begins with {' or '.join(f'{k}://' for k in kinds)}")
+        if parts.netloc.count("@") > 1:
+            raise ValueError("an @ in a name or a password is written %40 in an address")
+        _check_port(parts)
+        number = parts.path.strip("/")
+        if parts.scheme.startswith("redis") and number and not number.isdigit():
+            raise ValueError("what follows the last / is the number of a Redis database, like 0")
         return SecretStr(url.get_secret_value().strip())
 
     @field_validator("disabled_formats", "hosts", mode="before")
@@ -125,6 +129,13 @@ class Settings(BaseSettings):
         urls = (self.database_url, self.broker_url, self.bus_url)
         passwords = [urlsplit(url.get_secret_value()).password for url in urls if url]
         return [*(key for value in values if (key := secret(value))), *filter(None, passwords)]
+
+
+def _check_port(parts: SplitResult) -> None:
+    try:
+        parts.port  # noqa: B018  it is read here, and not before
+    except ValueError:
+        raise ValueError("the port of an address is a number from 0 to 65535") from None
 
 
 def secret(value: SecretStr | None) -> str | None:

@@ -4,6 +4,8 @@ import os
 import sqlite3
 import sys
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
 
 from moot.bootstrap import broker, load_settings, router
 from moot.errors import MootError
@@ -69,7 +71,10 @@ def _database(settings: Settings) -> Finding:
     except MootError as error:
         return Finding("database", False, error.message)
     place = settings.database
-    where = "Postgres" if isinstance(place, str) else str(place)
+    where = str(place)
+    if isinstance(place, str):
+        parts = urlsplit(place)
+        where = f"Postgres at {parts.hostname}:{parts.port or 5432}{parts.path}"
     return Finding("database", True, f"{where}, schema {schema.HEAD}")
 
 
@@ -86,29 +91,39 @@ def _machines(settings: Settings) -> list[Finding]:
             connection.ensure_connection(max_retries=1, timeout=5)
         replies = app.control.ping(timeout=1.0) or []
     except Exception as error:  # whatever a broker's client raises
-        name = type(error).__name__
-        return [
-            Finding(
-                "broker", False, f"It cannot be reached ({name}). Start it, or set MOOT_BROKER_URL."
-            )
-        ]
+        return [Finding("broker", False, f"{_told(error, settings)} Check MOOT_BROKER_URL.")]
     names = sorted(name for reply in replies for name in reply)
     workers = (
         Finding("workers", True, ", ".join(names))
         if names
         else Finding("workers", False, "None answers. Start one with `moot worker`.", needed=False)
     )
-    live = (
-        Finding("live", True, "Redis carries commits, deltas and cancels")
-        if settings.bus
-        else Finding(
-            "live",
-            False,
-            "No Redis: speech is not seen as it is spoken, turns are. Set MOOT_BUS_URL.",
-            needed=False,
-        )
-    )
-    return [Finding("broker", True, f"it answers; the queue is {settings.queue}"), workers, live]
+    answers = Finding("broker", True, f"it answers; the queue is {settings.queue}")
+    return [answers, workers, _live(settings)]
+
+
+def _live(settings: Settings) -> Finding:
+    if settings.bus is None:
+        words = "No Redis: other machines show turns, but no speech. Set MOOT_BUS_URL."
+        return Finding("live", False, words, needed=False)
+    from redis import Redis
+
+    try:
+        client: Any = Redis
+        with client.from_url(settings.bus, socket_connect_timeout=5, socket_timeout=5) as redis:
+            redis.ping()
+    except Exception as error:  # whatever the client raises
+        words = f"{_told(error, settings)} Check MOOT_BUS_URL, or MOOT_BROKER_URL."
+        return Finding("live", False, words, needed=False)
+    return Finding("live", True, "Redis carries commits, speech and cancels")
+
+
+def _told(error: Exception, settings: Settings) -> str:
+    """What a client says is wrong, in one line and without a password."""
+    words = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    for hidden in settings.secrets():
+        words = words.replace(hidden, "…")
+    return f"It does not take us: {words}."
 
 
 def _formats(settings: Settings) -> list[Finding]:

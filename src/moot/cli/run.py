@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from moot.core.debate import Debate
 
 LIVE_PACE = 0.03
+WORKER_SECONDS = 3.0  # then it is said that no worker has come
 """Seconds between the understudy's words on a terminal, so that a person can follow."""
 
 
@@ -231,13 +232,15 @@ async def _carry_on(
         notices.view = screen
         with screen:
             showing = asyncio.create_task(_show(service, debate.id, seen, screen))
+            waiting = asyncio.create_task(_nobody_came(service, debate.id))
             try:
                 debate = await service.wait(debate.id)
                 if debate.status in FINAL or debate.status == "paused":
                     await showing
             finally:
                 showing.cancel()
-                await asyncio.gather(showing, return_exceptions=True)
+                waiting.cancel()
+                await asyncio.gather(showing, waiting, return_exceptions=True)
         if json:
             _print_json(service, debate, await service.turns(debate.id))
         else:
@@ -252,6 +255,15 @@ def _left_behind(debate_id: str, told: list[str]) -> None:
     if debate_id not in told:
         told.append(debate_id)
         say(f"Going on with {debate_id} too: nobody carried it on.")
+
+
+async def _nobody_came(service: "Verbs", debate_id: str) -> None:
+    """Say why nothing happens, where it is workers who speak and none has come."""
+    from moot.cli.where import say
+
+    await asyncio.sleep(WORKER_SECONDS)
+    if (await service.get(debate_id)).status == "queued":
+        say("No worker has taken it yet: start one with `moot worker`. `moot doctor` says more.")
 
 
 async def _show(service: "Verbs", debate_id: str, seen: int, screen: Any) -> None:
@@ -276,6 +288,10 @@ def _on_interrupt(service: "Verbs") -> tuple[asyncio.Event, Callable[[str], None
                 return
         except MootError as error:
             say(f"moot: {error.message}")
+        if (await service.get(debate_id)).status == "queued":
+            say(
+                f"It waits for a worker and will be spoken by one. `moot stop {debate_id}` ends it."
+            )
         await service.close()  # it is over, or ending: let it go to where a new start finds it
 
     def begin_pause() -> None:

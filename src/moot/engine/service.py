@@ -273,8 +273,12 @@ class Service:
         return self._records.folder(check_id(debate_id))
 
     def left_behind(self, debate: Debate) -> bool:
-        """Whether the process that had it in hand is gone."""
-        return debate.status in ("queued", "running", "ending") and not self._in_flight(debate)
+        """Whether the process that had it in hand is gone, and no worker is to take it."""
+        return (
+            self._dispatcher.here
+            and debate.status in ("queued", "running", "ending")
+            and not self._in_flight(debate)
+        )
 
     async def follow(self, debate_id: str, after: int = 0) -> AsyncIterator[Event | Delta]:
         """Every event with seq > after, in order, none missed or doubled; deltas in between.

@@ -114,7 +114,9 @@ class Place:
         if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn):
             return StorageError(f"{self.name} lacks tables of moot. Run `moot db upgrade`.")
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-            return StorageError(f"{self.name} cannot be reached: {words}.")
+            return StorageError(
+                f"{self.name} cannot be reached: {words}. Start it, or check MOOT_DATABASE_URL."
+            )
         return StorageError(f"{self.name} gave an error: {words}.")
 
 
