@@ -158,6 +158,8 @@ def test_postgres_is_restarted(servers: Servers, tmp_path: Path) -> None:
         def restart() -> bool:
             nonlocal restarts, under_way
             time.sleep(chance.uniform(*BETWEEN))
+            cluster.create(8, TURNS)  # what was made before may be through by now
+            time.sleep(0.8)
             under_way += looked(cluster, cluster.unfinished)
             servers.postgres.restart("immediate" if restarts % 2 else "fast")
             restarts += 1
