@@ -5,9 +5,9 @@ export UV_COMPILE_BYTECODE = 1
 BIN = .venv/bin
 UV = $(BIN)/uv
 # What runs on Postgres as it does on SQLite.
-BOTH = tests/acceptance tests/crash/test_kill.py tests/crash/test_stop.py tests/crash/test_shutdown.py tests/crash/test_streams.py
+BOTH = tests/acceptance tests/integration/test_stations.py tests/crash/test_kill.py tests/crash/test_stop.py tests/crash/test_shutdown.py tests/crash/test_streams.py
 # What of these make test runs on Postgres: what asks most of the database. make stress runs all.
-QUICK = $(addprefix tests/acceptance/test_,verbs.py formats.py council.py http.py) tests/crash/test_kill.py tests/crash/test_stop.py
+QUICK = $(addprefix tests/acceptance/test_,verbs.py formats.py council.py http.py) tests/integration/test_stations.py tests/crash/test_kill.py tests/crash/test_stop.py
 NPM = PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web
 
 .PHONY: setup run serve web chromium faketime test check bench stress docs shots lock clean

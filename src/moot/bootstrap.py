@@ -11,20 +11,25 @@ from pydantic import ValidationError
 from moot.bus.local import LocalBus
 from moot.dispatch.inline import InlineDispatcher
 from moot.engine.advance import Advancer
+from moot.engine.agents import Agents
 from moot.engine.finish import Filer
+from moot.engine.ids import new_id
 from moot.engine.lease import Keeper
+from moot.engine.reporting import Reporter
 from moot.engine.service import Service
+from moot.engine.stations import Stations
 from moot.engine.supervise import Supervisor
 from moot.engine.tail import Tail
 from moot.errors import InputError
 from moot.models.metered import MeteredSpeaker
-from moot.models.router import Providers, Router, normalize
+from moot.models.router import UNDERSTUDY, Providers, Router, normalize
 from moot.models.understudy import Understudy
 from moot.ports import Bus, Clock, Dispatcher, Meter, Speaker
 from moot.settings import Settings, secret
 from moot.store import schema
 from moot.store.files import Folder
 from moot.store.formats import FormatFiles
+from moot.store.stations import SqlStations
 from moot.store.store import SqlStore, open_database
 
 if TYPE_CHECKING:
@@ -108,6 +113,23 @@ def providers(settings: Settings) -> Providers:
     )
 
 
+def _report_model(settings: Settings) -> str | None:
+    """Who writes the reports; nobody, where that would be the understudy."""
+    if settings.report_model is None:
+        return None
+    try:
+        model, unknown = normalize(settings.report_model)
+    except InputError as error:
+        raise InputError(f"MOOT_REPORT_MODEL: {error.message}", "MOOT_REPORT_MODEL") from None
+    if unknown:
+        name = settings.report_model.partition(":")[0]
+        raise InputError(
+            f"MOOT_REPORT_MODEL: there is no provider {name!r}; `moot doctor` shows them.",
+            "MOOT_REPORT_MODEL",
+        )
+    return None if model == UNDERSTUDY else model
+
+
 def router(settings: Settings, pace: float = 0.0) -> Router:
     return Router(providers(settings), Understudy(pace))
 
@@ -130,17 +152,19 @@ async def open_service(
     pace: float = 0.0,
     recover: bool = True,
     live: bool = False,
+    air: bool = False,
     meter: Meter | None = None,
     found: Callable[[str], None] = lambda _: None,
 ) -> AsyncGenerator[Service]:
     """The engine on the user's home.
 
     `recover` also carries on what a dead process left, and tells `found` of each; `live` hears at
-    once what other processes on the same home do.
+    once what other processes on the same home do; `air` starts what is due on stations.
     """
     settings = settings or load_settings()
     _collect_less_often()
     apart = settings.broker_url is not None  # workers advance, wherever they are
+    writer = _report_model(settings)
     dispatcher = _dispatcher(settings)
     schema.prepare(settings.database)
     timed = meter.committed if meter else None
@@ -153,7 +177,13 @@ async def open_service(
     store, records, bus = SqlStore(database), Folder(settings.home), _bus(settings)
     keeper = Keeper(store, clock, settings.lease_seconds)
     formats = FormatFiles(settings.home, settings.disabled_formats)
-    filer = Filer(store, records, keeper.holding)
+    filer = Filer(store, records, keeper.holding, writer)
+    reporter = Reporter(store, filer, voice, clock, writer)
+    library = SqlStations(database)
+    agents = Agents(library, clock)
+    stations = Stations(
+        library, agents, bus, dispatcher, clock, formats, new_id, normalize, settings.model
+    )
     service = Service(
         store=store,
         records=records,
@@ -168,10 +198,14 @@ async def open_service(
         keeper=keeper,
         supervisor=Supervisor(
             store, filer, dispatcher, clock, settings.sweep_seconds, formats.enabled,
-            settings.lease_seconds if apart else 0.0,
+            settings.lease_seconds if apart else 0.0, stations.look if air else None,
+            reporter.look,
         ),
+        agents=agents,
+        stations=stations,
         tail=Tail(store, bus),
         filer=filer,
+        reporter=reporter,
         providers=voices.describe,
         normalize=normalize,
         default_model=settings.model,

@@ -2,14 +2,17 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+from moot.core.airing import Board, StationChange
 from moot.core.change import Change
-from moot.core.debate import Debate, Turn, Usage
+from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.events import Delta, Event, Speech, StatusChanged
 from moot.core.format import Format
 from moot.core.prompts import Message
+from moot.core.reading import Read
 from moot.core.schedule import Step
+from moot.core.station import Agent, Conversation, Station
 from moot.core.status import Status
 
 
@@ -126,6 +129,34 @@ class ProviderStatus:
     detail: str  # one or two sentences; what to set when it does not work
 
 
+ReportState = Literal["making", "made", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRow:
+    """How the report of a debate that has ended stands."""
+
+    debate_id: str
+    state: ReportState  # of the last try; making, and not until later: wanted
+    method: Literal["extraction", "model"]  # of the report that there is
+    model: str | None  # that is to write it, or wrote it
+    summary: str = ""  # its beginning, for lists
+    read: Read = None  # what a model wrote, of whichever try
+    error: str | None = None  # why the last try failed
+    tries: int = 0  # calls that were begun: whoever ends one says which
+    until: float = 0.0  # of making: when another may try
+    usage: Usage = NO_USAGE  # of all calls for it
+    made_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """What became of the report among a debate's files."""
+
+    summary: str
+    error: str | None = None  # why there is none
+
+
 class Store(Protocol):
     """The truth. Each method is one transaction; a method that raises has changed nothing."""
 
@@ -201,22 +232,104 @@ class Store(Protocol):
         """Debates that have ended and whose files do not show it yet."""
         ...
 
-    async def filed(self, debate_id: str, seq: int) -> None: ...
+    async def filed(self, debate_id: str, seq: int, report: ReportRow | None = None) -> None:
+        """Note up to where its files go; and its report, where there is no note of one yet, or
+        where that could not be made before."""
+        ...
+
+    async def reports(self, debate_ids: Sequence[str]) -> dict[str, ReportRow]:
+        """How the reports of those debates stand, of those that have ended."""
+        ...
+
+    async def change_report(
+        self,
+        debate_id: str,
+        move: Callable[[ReportRow | None], ReportRow],
+        *,
+        refile: bool = False,
+    ) -> ReportRow:
+        """Change how a report stands, under the debate's lock; `refile`: its files are outdated."""
+        ...
+
+    async def wanted_reports(self, now: float) -> list[str]:
+        """Debates whose report is to be made, and nobody is at it."""
+        ...
 
     async def held(self, owner: str) -> dict[str, Held]: ...
 
     async def renew(self, owner: str, until: float) -> None: ...
 
 
+class StationStore(Protocol):
+    """Agents, stations and what they air: the same truth, and each method one transaction."""
+
+    async def agents(self, ids: Sequence[str] | None = None) -> list[Agent]:
+        """Those of them that are there, by name; or all."""
+        ...
+
+    async def keep_agents(
+        self, ids: Sequence[str], change: Callable[[Mapping[str, Agent]], Sequence[Agent]]
+    ) -> list[Agent]:
+        """Give the agents of those ids to `change`, and keep what it makes of them."""
+        ...
+
+    async def delete_agent(self, agent_id: str) -> None:
+        """Also out of every station's pool."""
+        ...
+
+    async def stations(self, ids: Sequence[str] | None = None) -> list[Station]:
+        """Those of them that are there, by name; or all."""
+        ...
+
+    async def keep_stations(
+        self, ids: Sequence[str], change: Callable[[Mapping[str, Station]], Sequence[Station]]
+    ) -> list[Station]:
+        """Give the stations of those ids to `change`, under their locks, and keep what it makes."""
+        ...
+
+    async def delete_station(
+        self, station_id: str, move: Callable[[Debate], Change]
+    ) -> list[Change]:
+        """With `move` for each debate that waits on it; debates stay."""
+        ...
+
+    async def due(self, now: float) -> list[str]:
+        """Stations on which there is something to do."""
+        ...
+
+    async def board(self, station_id: str) -> Board: ...
+
+    async def on(
+        self, station_id: str, move: Callable[[Board], StationChange]
+    ) -> tuple[StationChange, list[Change]]:
+        """Ask a move for the change, under the station's lock, and write all of it."""
+        ...
+
+    async def conversation(self, debate_id: str) -> Conversation: ...
+
+    async def aired(self, station_id: str, limit: int) -> list[Conversation]:
+        """What had the air, newest first."""
+        ...
+
+    async def use(self, key: str, debate_id: str, at: str) -> None:
+        """Once: raises ConflictError where the key was used before."""
+        ...
+
+
 class Records(Protocol):
     """The files beside the database."""
 
     def file(
-        self, debate: Debate, turns: Sequence[Turn], events: Sequence[StatusChanged] = ()
-    ) -> None:
+        self,
+        debate: Debate,
+        turns: Sequence[Turn],
+        events: Sequence[StatusChanged] = (),
+        read: Read = None,
+    ) -> Filed | None:
         """Write all files of a debate, each whole or not at all. Blocking.
 
-        `events` is what the log holds beside the turns.
+        `events` is what the log holds beside the turns. A report that cannot be made is left out.
+        None where somebody filed what came later.
         """
         ...
 

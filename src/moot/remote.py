@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from moot.core import read, sse
+from moot.core import read, report_text, sse
 from moot.core.clean import visible
 from moot.core.debate import Debate, Turn, Wanted
 from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
@@ -19,12 +19,15 @@ from moot.core.ids import check_id
 from moot.core.status import FINAL
 from moot.errors import InputError, StorageError
 from moot.ports import Found, ProviderStatus, Search
+from moot.remote_stations import RemoteAgents, RemoteStations
 from moot.wire import WRONG, BrokenError, UnreachableError, Wire
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 10.0
 TRIES = 5
 """How often a debate that may have been made already is asked for again."""
 PAGE = 200
+REPORT_SECONDS = 900.0
+"""As long as a model may take for a report, with all its tries."""
 
 Tell = Callable[[str], None]
 """Takes a sentence for the person who waits: once for each time without a server."""
@@ -49,6 +52,8 @@ class Remote:
         self._closed = asyncio.Event()
         self._wire = Wire(url, token)
         self.url = self._wire.url
+        self.agents = RemoteAgents(self._wire)
+        self.stations = RemoteStations(self._wire)
 
     async def __aenter__(self) -> Self:
         return self
@@ -172,6 +177,19 @@ class Remote:
         whole = await self._wire.object(f"/debates/{check_id(debate_id)}/replay")
         self._wire.read(lambda: [*whole["consistency"]["issues"], whole["consistency"]["indexed"]])
         return whole
+
+    async def report(self, debate_id: str) -> dict[str, Any]:
+        return self._report(await self._wire.json("GET", f"/debates/{check_id(debate_id)}/report"))
+
+    async def remake_report(self, debate_id: str, model: str | None = None) -> dict[str, Any]:
+        """Made anew by the server, which takes as long as its model does."""
+        path, asked = f"/debates/{check_id(debate_id)}/report", {"model": model} if model else {}
+        said = await self._wire.json("POST", path, asked, seconds=REPORT_SECONDS)
+        return self._report(said)
+
+    def _report(self, said: Any) -> dict[str, Any]:
+        self._wire.read(report_text.markdown, said)  # whether it is one
+        return dict(said)
 
     async def export(self, debate_id: str, kind: Kind) -> str:
         path = f"/debates/{check_id(debate_id)}/export"

@@ -1,5 +1,7 @@
 """The only reader of the environment."""
 
+import base64
+import binascii
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import SplitResult, urlsplit
@@ -12,6 +14,9 @@ SCHEMES = {
     "broker_url": ("redis", "rediss", "amqp", "amqps"),
     "bus_url": ("redis", "rediss"),
 }
+MIN_HOOK_SECRET = 16
+HOOK_PREFIX = "whsec_"
+"""Before the Base64 of a secret, as Standard Webhooks writes it."""
 
 
 class Settings(BaseSettings):
@@ -23,6 +28,7 @@ class Settings(BaseSettings):
 
     home: Path = Field(default=Path("~/.moot"), validate_default=True)
     model: str = "local"
+    report_model: str | None = None  # what writes reports; unset: they are made by extraction
     local_base_url: str | None = None
     disabled_formats: Annotated[tuple[str, ...], NoDecode] = ()
     lease_seconds: float = Field(default=15.0, gt=0)
@@ -43,6 +49,7 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(default=8420, ge=0, le=65535)
     token: SecretStr | None = None  # what every call must bring, and the command line sends
+    hook_secret: SecretStr | None = None  # what calls of the webhook are signed with
     hosts: Annotated[tuple[str, ...], NoDecode] = ()  # further names that it may be called by
     trusted_proxies: str | None = None  # addresses whose X-Forwarded-For is believed
     rate_per_second: float = Field(default=100.0, ge=0)  # of one client; 0: as many as it likes
@@ -100,6 +107,20 @@ class Settings(BaseSettings):
             raise ValueError("what follows the last / is the number of a Redis database, like 0")
         return SecretStr(url.get_secret_value().strip())
 
+    @field_validator("hook_secret")
+    @classmethod
+    def _signing(cls, given: SecretStr | None) -> SecretStr | None:
+        """One that nobody guesses. What it is stays out of the sentence."""
+        text = secret(given)
+        if text is None:
+            return None
+        if len(_key(text)) < MIN_HOOK_SECRET:
+            raise ValueError(
+                f"a secret has at least {MIN_HOOK_SECRET} characters, or is {HOOK_PREFIX} and the "
+                f"Base64 of at least {MIN_HOOK_SECRET} bytes; `openssl rand -hex 24` makes one"
+            )
+        return given
+
     @field_validator("disabled_formats", "hosts", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:
@@ -123,12 +144,34 @@ class Settings(BaseSettings):
         url = secret(self.bus_url) or secret(self.broker_url)
         return url if url and urlsplit(url).scheme in SCHEMES["bus_url"] else None
 
+    @property
+    def hook_key(self) -> bytes | None:
+        """The bytes that calls of the webhook are signed with; None: they need no signature."""
+        text = secret(self.hook_secret)
+        return _key(text) if text else None
+
     def secrets(self) -> list[str]:
         """All that must not appear in a log."""
-        values = (self.token, self.openai_api_key, self.anthropic_api_key, self.gemini_api_key)
+        values = (
+            self.token,
+            self.hook_secret,
+            self.openai_api_key,
+            self.anthropic_api_key,
+            self.gemini_api_key,
+        )
         urls = (self.database_url, self.broker_url, self.bus_url)
         passwords = [urlsplit(url.get_secret_value()).password for url in urls if url]
         return [*(key for value in values if (key := secret(value))), *filter(None, passwords)]
+
+
+def _key(text: str) -> bytes:
+    """A secret's bytes: those of its Base64 after `whsec_`, else those of the text itself."""
+    if not text.startswith(HOOK_PREFIX):
+        return text.encode()
+    try:
+        return base64.b64decode(text.removeprefix(HOOK_PREFIX), validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError(f"what follows {HOOK_PREFIX} is Base64") from None
 
 
 def _check_port(parts: SplitResult) -> None:

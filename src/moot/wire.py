@@ -10,7 +10,14 @@ import httpx2
 
 from moot.core import sse
 from moot.core.clean import visible
-from moot.errors import InputError, MootError, NotFoundError, StateError, StorageError
+from moot.errors import (
+    InputError,
+    MootError,
+    NotFoundError,
+    ProviderError,
+    StateError,
+    StorageError,
+)
 
 T = TypeVar("T")
 MAX_BYTES = 128 * 1024 * 1024
@@ -57,8 +64,11 @@ class Wire:
         *,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        seconds: float | None = None,
     ) -> Any:
-        content = await self.ask(method, path, asked, params=params, headers=headers)
+        content = await self.ask(
+            method, path, asked, params=params, headers=headers, seconds=seconds
+        )
         return self.read(json.loads, content)
 
     async def ask(
@@ -69,14 +79,17 @@ class Wire:
         *,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        seconds: float | None = None,
     ) -> bytes:
         """What the server answers, if it is what was asked for; else the right error."""
-        sent = {"Content-Type": "application/json"} if method == "POST" else {}
+        sent = {"Content-Type": "application/json"} if method != "GET" else {}
         body = json.dumps(asked).encode() if asked is not None else None
         given = {name: value for name, value in (params or {}).items() if value is not None}
+        timeout = httpx2.Timeout(seconds or ANSWER_SECONDS, connect=CONNECT_SECONDS)
+        sent = {**sent, **(headers or {})}
         try:
             async with self._http.stream(
-                method, path, content=body, params=given, headers={**sent, **(headers or {})}
+                method, path, content=body, params=given, headers=sent, timeout=timeout
             ) as answer:
                 content = await self._whole(answer)
         except httpx2.RequestError as error:
@@ -152,6 +165,8 @@ class Wire:
             raise StateError(detail)
         if code == StorageError.code:
             raise StorageError(detail)
+        if isinstance(code, str) and code.startswith("DEBATE_ERR_PROVIDER"):
+            raise ProviderError(detail)
         if status == 404:
             raise InputError(self._unknown())
         if status < 500:

@@ -40,7 +40,12 @@ SAFE_HEADERS = {
 BODIES = {
     "/debates": {"motion": "An attack", "start": False},
     "/debates/council": {"problem": "An attack", "output_type": "decision"},
+    "/agents": {"name": "An attack"},
+    "/agents/import": {"toml": '[[agents]]\nname = "An attack"\n'},
+    "/stations": {"name": "An attack"},
+    "/stations/import": {"toml": '[[stations]]\nname = "An attack"\n'},
 }
+SENDS = ("POST", "PUT", "PATCH")
 LEAST_CONNECTIONS, CONNECTIONS = 2_000, 5_000
 HEAD_SECONDS, BODY_SECONDS = 10.0, 20.0  # as long as a client may take
 
@@ -114,8 +119,10 @@ class Scene:
         return ask(self.port, method, path, [host(self.port), *headers], body)
 
     def state(self) -> Any:
-        one = self.server.http.get(f"/debates/{self.debate_id}").json()
-        return one, [item["id"] for item in self.server.http.get("/debates").json()["items"]]
+        get = self.server.http.get
+        one = get(f"/debates/{self.debate_id}").json()
+        lists = [get(f"/{kind}").json()["items"] for kind in ("debates", "agents", "stations")]
+        return one, [[item["id"] for item in items] for items in lists]
 
     def body(self, path: str) -> bytes:
         return json.dumps(BODIES.get(path, {})).encode()
@@ -135,11 +142,15 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Generator[Scene]:
 
 
 def scene_of(server: Served) -> Scene:
-    """With every route of the document, and those that are not in it."""
-    made = server.create(start=False)["id"]
+    """With every route of the document, and those that are not in it; a station's debate waits."""
+    for name in ("ada", "ben"):
+        server.post("/agents", name=name)
+    server.post("/stations", name="air", agents=["ada", "ben"], motions=["An old motion"])
+    made = server.post("/stations/air/conversations", at="2099-01-01T00:00").json()["id"]
     document = server.http.get("/openapi.json").json()
+    known = {"debate_id": made, "conversation_id": made, "station_id": "air", "agent_id": "ada"}
     routes = [
-        (method.upper(), path.replace("{debate_id}", made))
+        (method.upper(), path.format(**known))
         for path, operations in document["paths"].items()
         for method in operations
     ]
@@ -176,7 +187,7 @@ def test_a_foreign_host_is_refused_everywhere(scene: Scene) -> None:
     for headers in hosts(scene.port):
         routes = scene.routes if headers in hosts(scene.port)[:3] else scene.routes[:3]
         for method, path in routes:
-            body = scene.body(path) if method == "POST" else b""
+            body = scene.body(path) if method in SENDS else b""
             got = ask(scene.port, method, path, [*headers, JSON], body)
             said = got.problem(400, 421)
             assert said["code"] in ("HTTP_ERR_HOST", "HTTP_ERR_REQUEST"), (headers, path)
@@ -202,7 +213,7 @@ def test_a_foreign_origin_is_refused_everywhere(scene: Scene) -> None:
     ]  # fmt: skip
     for place, origin in enumerate(wrong):
         for method, path in scene.routes if place < 4 else scene.routes[:3]:
-            body = scene.body(path) if method == "POST" else b""
+            body = scene.body(path) if method in SENDS else b""
             got = scene.ask(method, path, JSON, ("Origin", origin), body=body)
             assert got.problem(403)["code"] == "HTTP_ERR_ORIGIN", (origin, path)
             assert "access-control-allow-origin" not in got.headers
@@ -225,12 +236,12 @@ def test_what_a_form_of_another_site_can_send_is_refused(scene: Scene) -> None:
         [("Content-Type", "")],
         [],
     ]
-    posts = [path for method, path in scene.routes if method == "POST"]
-    assert len(posts) == 9
-    for path in posts:
+    posts = [route for route in scene.routes if route[0] in SENDS]
+    assert len(posts) == 21
+    for method, path in posts:
         for kind in kinds:
             for body in (scene.body(path), b""):
-                got = scene.ask("POST", path, *kind, body=body)
+                got = scene.ask(method, path, *kind, body=body)
                 assert got.problem(415)["code"] == "HTTP_ERR_TYPE", (path, kind, body)
     assert scene.state() == before
     fine = scene.ask(
@@ -255,8 +266,12 @@ SNEAKY = (
 
 def test_without_the_token_nothing_is_told(guarded: Scene) -> None:
     before = guarded.state()
-    private = [route for route in guarded.routes if route[1] not in PUBLIC]
-    assert len(private) == 25
+    private = [
+        (method, path)
+        for method, path in guarded.routes
+        if path not in PUBLIC and not path.startswith("/on-air/")
+    ]
+    assert len(private) == 48
     wrong: list[list[tuple[str, str]]] = [
         [],
         [("Authorization", "")],
@@ -274,7 +289,7 @@ def test_without_the_token_nothing_is_told(guarded: Scene) -> None:
     ]
     for place, headers in enumerate(wrong):
         for method, path in private if place in (0, 4, 5) else private[:3]:
-            body = guarded.body(path) if method == "POST" else b""
+            body = guarded.body(path) if method in SENDS else b""
             got = guarded.ask(method, path, JSON, *headers, body=body)
             said = got.problem(401)
             assert got.headers["www-authenticate"].startswith("Bearer"), path
@@ -369,12 +384,12 @@ def test_an_id_is_no_path(scene: Scene) -> None:
     (scene.server.home / "secret.txt").write_text("S3CRET")
     before, state = tree(top), scene.state()
     on_id = [(method, path) for method, path in scene.routes if scene.debate_id in path]
-    assert len(on_id) == 14
+    assert len(on_id) == 21
 
     def attack(wrong: str) -> None:
         for method, path in on_id:
             at = path.replace(scene.debate_id, wrong)
-            got = scene.ask(method, at, JSON, body=b"{}" if method == "POST" else b"")
+            got = scene.ask(method, at, JSON, body=b"{}" if method in SENDS else b"")
             assert got.status in (400, 404, 405, 421), (wrong, path, got.status, got.body[:200])
             assert b"S3CRET" not in got.body
             assert b"root:" not in got.body

@@ -13,7 +13,18 @@ from fastapi.staticfiles import StaticFiles
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
-from moot.api import debates, events, health, library, openapi, problems
+from moot.api import (
+    agents,
+    debates,
+    events,
+    health,
+    hooks,
+    library,
+    on_air,
+    openapi,
+    problems,
+    stations,
+)
 from moot.api.common import Context, Figures
 from moot.api.debates import listed
 from moot.api.hub import Shown
@@ -35,9 +46,10 @@ ABOUT = """\
 Debates between language models, carried to their end. Begin one with `POST /debates`, follow it
 with `GET /debates/{debate_id}/events`.
 
-Errors are problem documents (RFC 9457) with a stable `code`. Every POST is JSON, also one without a
-body: `Content-Type: application/json`. Where a token is set, every call brings it:
-`Authorization: Bearer …`.
+Errors are problem documents (RFC 9457) with a stable `code`. Every POST, PUT and PATCH is JSON,
+also one without a body: `Content-Type: application/json`. Where a token is set, every call brings
+it: `Authorization: Bearer …`. Only `/on-air/…`, which is for everybody, needs none, nor does a
+webhook that is signed.
 """
 DOCS = """<!doctype html>
 <html lang="en">
@@ -76,7 +88,7 @@ def _routes() -> FastAPI:
         generate_unique_id_function=_operation_id,
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
-    for routes in (debates, events, library, health):
+    for routes in (debates, events, agents, stations, hooks, on_air, library, health):
         app.include_router(routes.router)
     _add_docs(app)
     add_page(app)
@@ -96,6 +108,7 @@ def gated(app: ASGIApp, settings: Settings, host: str, metrics: Metrics) -> Gate
         host=host,
         hosts=settings.hosts,
         token=secret(settings.token),
+        signed_hooks=settings.hook_key is not None,
         rate=settings.rate_per_second,
         note=metrics.request,
     )
@@ -113,7 +126,7 @@ async def serve(
     host = sock.getsockname()[0]
     metrics = Metrics()
     async with open_service(
-        settings, live=True, meter=metrics, speaker=speaker, pace=settings.pace
+        settings, live=True, air=True, meter=metrics, speaker=speaker, pace=settings.pace
     ) as service:
         streams = Streams(service, _shown(service), settings.streams_per_client, metrics.dropped)
         figures = Figures()

@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 
 from moot.api import problems
 from moot.api.problems import ProblemError
-from moot.api.schemas import ID_EXAMPLE, ID_PATTERN
+from moot.api.schemas import ID_EXAMPLE, ID_PATTERN, SLUG_PATTERN
 from moot.api.stream import Streams
 from moot.core import codec
 from moot.engine.service import Service
@@ -58,6 +58,9 @@ def _context(request: Request) -> Context:
 
 Moot = Annotated[Context, Depends(_context)]
 DebateId = Annotated[str, Path(pattern=ID_PATTERN, examples=[ID_EXAMPLE])]
+ConversationId = Annotated[str, Path(pattern=ID_PATTERN, examples=[ID_EXAMPLE])]
+AgentId = Annotated[str, Path(pattern=SLUG_PATTERN, examples=["ada"])]
+StationId = Annotated[str, Path(pattern=SLUG_PATTERN, examples=["morning-show"])]
 
 
 def as_json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -67,15 +70,15 @@ def as_json(value: Any, status: int = 200, headers: dict[str, str] | None = None
 
 
 class JsonRoute(APIRoute):
-    """A route whose POSTs are JSON: a form or a text from another site needs no leave of the
-    browser's, JSON does."""
+    """A route that takes JSON: a form or a text from another site needs no leave of the browser's,
+    JSON does, and so does a DELETE."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
         async def handle_json(request: Request) -> Response:
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if request.method != "GET" and kind != "application/json":
+            if request.method not in ("GET", "DELETE") and kind != "application/json":
                 raise ProblemError(
                     415, "Send it as JSON, with the header Content-Type: application/json."
                 )
@@ -84,9 +87,24 @@ class JsonRoute(APIRoute):
         return handle_json
 
 
+def location(what: str) -> dict[str, Any]:
+    """A 201, for the document."""
+    where = {"schema": {"type": "string"}, "description": "Where it is."}
+    return {"description": f"{what}, as it was made", "headers": {"Location": where}}
+
+
+def attached() -> dict[str, Any]:
+    """A file of TOML, for the document."""
+    return {
+        "description": "As a file to save",
+        "content": {"application/toml": {"schema": {"type": "string"}}},
+        "headers": {"Content-Disposition": {"schema": {"type": "string"}}},
+    }
+
+
 _WORDS = {
     400: "Not a request that can be understood",
-    401: "A token is needed",
+    401: "A token, or the signature of a webhook, is needed",
     403: "Pages of another site may not ask this",
     404: "There is none of that id",
     408: "The body did not come in time",
@@ -96,6 +114,7 @@ _WORDS = {
     421: "The service has another name",
     422: "Input that cannot be used; `field` says which",
     429: "Too many requests, or streams, from one address",
+    502: "The model that was asked gave no usable answer",
     503: "The database cannot be used now, or the service is going down",
 }
 ALWAYS = (400, 401, 403, 421, 429, 503)

@@ -9,11 +9,10 @@ from fastapi import APIRouter, Body, Header, Query, Request, Response
 from moot.api import schemas
 from moot.api.common import Context, DebateId, JsonRoute, Moot, as_json, refusals
 from moot.api.problems import ProblemError
-from moot.core import codec, council, report
+from moot.core import codec, council
 from moot.core.debate import Debate
-from moot.core.export import MEDIA_TYPES, Kind, export
+from moot.core.export import MEDIA_TYPES, Kind
 from moot.core.status import FINAL, Status
-from moot.engine.service import Service
 from moot.errors import InputError, NotFoundError, StateError
 from moot.ports import Once, Search
 from moot.store.reindex import examine
@@ -217,8 +216,24 @@ async def get_packet(moot: Moot, debate_id: DebateId) -> Response:
     },
 )
 async def get_report(moot: Moot, debate_id: DebateId) -> Response:
-    debate, said = await _all(moot.service, debate_id)
-    return as_json(await asyncio.to_thread(report.report, debate, said))
+    return as_json(await moot.service.report(debate_id))
+
+
+@router.post(
+    "/debates/{debate_id}/report",
+    summary="Make the report of a debate that has ended anew",
+    description="By the model, else by the one of MOOT_REPORT_MODEL, else by extraction. It is "
+    "answered once it is made, and its files are. If the model fails, all stays as it was.",
+    responses={
+        200: {"description": "The report", "content": {"application/json": {}}},
+        **refusals(404, 409, 502, sends=True),
+    },
+)
+async def make_report(
+    moot: Moot, debate_id: DebateId, asked: Annotated[schemas.ReportAsked | None, Body()] = None
+) -> Response:
+    made = await moot.service.remake_report(debate_id, asked.model if asked else None)
+    return as_json(made)
 
 
 @router.get(
@@ -257,19 +272,13 @@ def _replay(moot: Context, debate_id: str) -> dict[str, Any]:
 async def get_export(
     moot: Moot, debate_id: DebateId, as_: Annotated[Kind, Query(alias="as")] = "md"
 ) -> Response:
-    debate, said = await _all(moot.service, debate_id)
-    text = await asyncio.to_thread(export, as_, debate, said)
+    text = await moot.service.export(debate_id, as_)
     headers = {
         "Content-Disposition": f'attachment; filename="{debate_id}.{as_}"',
         "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; "
         "img-src data:; frame-ancestors 'none'",
     }
     return Response(text.encode("utf-8", "replace"), 200, headers, MEDIA_TYPES[as_])
-
-
-async def _all(service: Service, debate_id: str) -> tuple[Debate, list[Any]]:
-    debate = await service.get(debate_id)
-    return debate, await service.turns(debate_id)
 
 
 async def _object(request: Request) -> dict[str, Any]:

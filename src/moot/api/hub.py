@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from moot.core import codec
+from moot.core import codec, public
 from moot.core.debate import Debate
 from moot.core.events import Delta, Event, StatusChanged
 from moot.core.status import FINAL
@@ -114,11 +114,13 @@ class Ring:
 
 
 class Channel(Ring):
-    """The stream of one debate. It listens from the moment it is made."""
+    """The stream of one debate, or what an audience may hear of it. It listens from the moment it
+    is made."""
 
-    def __init__(self, service: Service, debate_id: str) -> None:
+    def __init__(self, service: Service, debate_id: str, *, on_air: bool = False) -> None:
         super().__init__()
         self.debate_id = debate_id
+        self._on_air = on_air
         self._service = service
         self._log: dict[int, Frame] = {}  # by seq: what was read or heard, for all who come later
         self._log_bytes = 0
@@ -137,7 +139,7 @@ class Channel(Ring):
         elif event.seq > self._heard:
             self._heard = event.seq
             self.flush()
-            frame = encode(event)
+            frame = self._encode(event)
             self._keep(frame)
             self.add(frame)
 
@@ -161,10 +163,13 @@ class Channel(Ring):
             if kept := self._kept(after):
                 return kept
             events = await self._service.log(self.debate_id, after, PAGE)
-            frames = [encode(event) for event in events]
+            frames = [self._encode(event) for event in events]
             for frame in frames:
                 self._keep(frame)
             return frames
+
+    def _encode(self, event: Event) -> Frame:
+        return encode(public.event(event) if self._on_air else event)
 
     def _kept(self, after: int) -> list[Frame]:
         found: list[Frame] = []

@@ -11,10 +11,14 @@ from starlette.types import Receive, Scope, Send
 
 from moot.api.problems import ProblemError
 
-ROUTES = ("/", "/new", "/d/{debate_id}", "/d/{debate_id}/outcome", "/d/{debate_id}/replay")
+ROUTES = (
+    "/", "/new", "/d/{debate_id}", "/d/{debate_id}/outcome", "/d/{debate_id}/replay",
+    "/studio/agents", "/studio/stations", "/studio/stations/{station_id}",
+    "/air/{station_id}", "/air/{station_id}/{debate_id}",
+)  # fmt: skip
 """What the page shows by itself; each is answered with the same document."""
 PUBLIC = ("/", "/new")
-PUBLIC_UNDER = ("/d/", "/assets/")
+PUBLIC_UNDER = ("/d/", "/studio/", "/air/", "/assets/")
 """Paths that hold no debate and need no token: a browser sends none when it opens a page."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "

@@ -12,7 +12,14 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 
 from moot.core import codec
-from moot.errors import InputError, MootError, NotFoundError, StateError, StorageError
+from moot.errors import (
+    InputError,
+    MootError,
+    NotFoundError,
+    ProviderError,
+    StateError,
+    StorageError,
+)
 
 log = logging.getLogger(__name__)
 
@@ -33,13 +40,26 @@ CODES = {
     503: "HTTP_ERR_BUSY",
 }
 """Of what goes wrong before a debate is concerned; the rest have codes of their own."""
+NOUNS = {
+    "agent_id": ("agent", "GET /agents shows what there is."),
+    "station_id": ("station", "GET /stations shows what there is."),
+    "conversation_id": ("conversation", "GET /stations/{station_id}/conversations has them."),
+}
+"""What an address names, by its parameter, and where to look; else it is a debate."""
 
 
 class ProblemError(HTTPException):
     """A request that is refused, with the status and the sentence to say so."""
 
-    def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        headers: dict[str, str] | None = None,
+        code: str | None = None,
+    ) -> None:
         super().__init__(status, detail, headers)
+        self.code = code  # None: the one of its status
 
 
 def document(status: int, detail: str, code: str | None = None, **more: Any) -> bytes:
@@ -73,6 +93,8 @@ def status_of(error: MootError) -> int:
         return 422
     if isinstance(error, StateError):
         return 409
+    if isinstance(error, ProviderError):
+        return 502
     return 503 if isinstance(error, StorageError) else 500
 
 
@@ -102,7 +124,7 @@ def _refused(_: Request, error: Exception) -> Response:
 
 def refusal(error: ProblemError) -> Response:
     headers = dict(error.headers) if error.headers else None
-    return response(error.status_code, error.detail, headers=headers)
+    return response(error.status_code, error.detail, error.code, headers)
 
 
 def _invalid(_: Request, error: Exception) -> Response:
@@ -117,7 +139,10 @@ def _invalid(_: Request, error: Exception) -> Response:
     where = problems[0]["field"]
     if first["loc"][0] == "path":
         given = str(first.get("input", ""))[:60]
-        sentence = f"There is no debate {given!a}. GET /debates shows what there is."
+        noun, look = NOUNS.get(
+            str(first["loc"][-1]), ("debate", "GET /debates shows what there is.")
+        )
+        sentence = f"There is no {noun} {given!a}. {look}"
         return response(404, sentence, InputError.code, field="id")
     if first["type"] == "json_invalid":
         sentence = f"The body is not valid JSON: {first.get('ctx', {}).get('error', '')}."

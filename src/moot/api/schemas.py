@@ -15,14 +15,15 @@ from moot.core.status import Status, StopReason
 
 ID_PATTERN = "^debate_[0-9]{8}_[0-9]{6}_[a-z2-7]{6}$"
 ID_EXAMPLE = "debate_20261115_120000_abc234"
+SLUG_PATTERN = "^[a-z0-9][a-z0-9-]{0,39}$"
 Whole = Annotated[int, Field(ge=0)]
 
 
-class _Asked(BaseModel):
+class Asked(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class _Answer(BaseModel):
+class Answer(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
@@ -36,25 +37,37 @@ Model = Annotated[
 ]
 
 
-class SeatAsked(_Asked):
-    """Who is to speak. A seat without a model takes the default one."""
+SavedAgent = Annotated[
+    str,
+    Field(
+        pattern=SLUG_PATTERN,
+        description="The id of an agent that takes this seat; what is given beside it wins.",
+        examples=["ada"],
+    ),
+]
 
-    name: Annotated[str, Field(min_length=1, max_length=200, examples=["Ada"])]
+
+class SeatAsked(Asked):
+    """Who is to speak: an agent, or somebody with a name. Without a model, the default one."""
+
+    agent: SavedAgent | None = None
+    name: Annotated[str, Field(min_length=1, max_length=200, examples=["Ada"])] | None = None
     stance: Stance | None = None
     bio: Annotated[str, Field(max_length=MAX_BIO)] | None = None
     role: Annotated[str, Field(max_length=200)] | None = None
     model: Model | None = None
 
 
-class HostAsked(_Asked):
+class HostAsked(Asked):
     """Who is to moderate."""
 
+    agent: SavedAgent | None = None
     name: Annotated[str, Field(max_length=200)] | None = None
     bio: Annotated[str, Field(max_length=MAX_BIO)] | None = None
     model: Model | None = None
 
 
-class LimitsAsked(_Asked):
+class LimitsAsked(Asked):
     max_turn_seconds: Annotated[float, Field(ge=5, le=120)] | None = None
     max_turn_tokens: Annotated[int, Field(ge=128, le=4096)] | None = None
     max_turns: Annotated[int, Field(ge=1, le=MAX_TURNS)] | None = None
@@ -62,7 +75,7 @@ class LimitsAsked(_Asked):
     max_cost_usd: Annotated[float, Field(ge=0, le=10**6)] | None = None
 
 
-class DebateAsked(_Asked):
+class DebateAsked(Asked):
     """A debate to be held."""
 
     motion: Annotated[
@@ -101,13 +114,13 @@ class DebateAsked(_Asked):
     )
 
 
-class CouncilSeatAsked(_Asked):
+class CouncilSeatAsked(Asked):
     role: Annotated[str, Field(examples=["Critic"])] | None = None
     model_provider: Annotated[str, Field(examples=["claude"])] | None = None
     model_name: str | None = None
 
 
-class CouncilAsked(_Asked):
+class CouncilAsked(Asked):
     """A problem for the council. Names may be written in camelCase as well."""
 
     problem: Annotated[str, Field(min_length=1, max_length=MAX_MOTION)]
@@ -136,20 +149,24 @@ class CouncilAsked(_Asked):
     )
 
 
-class Nothing(_Asked):
+class Nothing(Asked):
     """An empty object."""
 
 
-class RetryAsked(_Asked):
+class RetryAsked(Asked):
     model: Model | None = None
 
 
-class Progress(_Answer):
+class ReportAsked(Asked):
+    model: Model | None = None
+
+
+class Progress(Answer):
     done: Whole
     total: Whole
 
 
-class Usage(_Answer):
+class Usage(Answer):
     input_tokens: Whole
     output_tokens: Whole
     cost_usd: Annotated[float, Field(ge=0)]
@@ -157,7 +174,7 @@ class Usage(_Answer):
     estimated: bool
 
 
-class Failure(_Answer):
+class Failure(Answer):
     code: str
     message: str
     actor: str
@@ -166,7 +183,7 @@ class Failure(_Answer):
     at: str
 
 
-class Participant(_Answer):
+class Participant(Answer):
     id: str
     name: str
     role: str
@@ -175,14 +192,14 @@ class Participant(_Answer):
     model: str
 
 
-class Cursor(_Answer):
+class Cursor(Answer):
     next_round: int | None
     next_stage: str | None
     next_actor: str | None
     next_target: str | None
 
 
-class Limits(_Answer):
+class Limits(Answer):
     max_turns: int
     max_turn_seconds: float
     max_turn_tokens: int
@@ -190,19 +207,19 @@ class Limits(_Answer):
     max_cost_usd: float | None
 
 
-class Phase(_Answer):
+class Phase(Answer):
     state: str
     at: str
     outcome: Literal["ok", "degraded", "failed"]
 
 
-class Outcome(_Answer):
+class Outcome(Answer):
     consensus_score: float
     confidence_score: float
     selected_option: str
 
 
-class ListedDebate(_Answer):
+class ListedDebate(Answer):
     """A debate as lists show it."""
 
     id: Annotated[str, Field(pattern=ID_PATTERN, examples=[ID_EXAMPLE])]
@@ -220,14 +237,14 @@ class ListedDebate(_Answer):
     updated_at: str
 
 
-class Debates(_Answer):
+class Debates(Answer):
     """A page, newest first. It may be short, even empty, while there is a `next`."""
 
     items: list[ListedDebate]
     next: Annotated[str | None, Field(description="`cursor` of the next page; null: no more.")]
 
 
-class Debate(_Answer):
+class Debate(Answer):
     """All of it."""
 
     id: Annotated[str, Field(pattern=ID_PATTERN, examples=[ID_EXAMPLE])]
@@ -262,7 +279,7 @@ class Debate(_Answer):
     ]
 
 
-class Turn(_Answer):
+class Turn(Answer):
     seq: Annotated[int, Field(ge=1)]
     round: Whole
     stage: str
@@ -281,11 +298,11 @@ class Turn(_Answer):
     committed_at: str
 
 
-class Turns(_Answer):
+class Turns(Answer):
     items: list[Turn]
 
 
-class Provider(_Answer):
+class Provider(Answer):
     """Whether a provider can be used here; never its key."""
 
     provider: str
@@ -294,18 +311,18 @@ class Provider(_Answer):
     detail: str
 
 
-class Providers(_Answer):
+class Providers(Answer):
     items: list[Provider]
     default: Annotated[str, Field(description="The model of a seat that names none.")]
 
 
-class Formats(_Answer):
+class Formats(Answer):
     items: Annotated[
         list[dict[str, Any]], Field(description="`moot schema format` describes each.")
     ]
 
 
-class Record(_Answer):
+class Record(Answer):
     path: str
     debate_id: str
     type: Literal["decision", "worklog"]
@@ -314,11 +331,11 @@ class Record(_Answer):
     created_at: str
 
 
-class Records(_Answer):
+class Records(Answer):
     items: list[Record]
 
 
-class Replay(_Answer):
+class Replay(Answer):
     """A debate from its files alone, and every finding that is not as it should be."""
 
     request: dict[str, Any] | None
@@ -330,11 +347,11 @@ class Replay(_Answer):
     consistency: dict[str, Any]
 
 
-class Health(_Answer):
+class Health(Answer):
     status: Literal["ok"]
 
 
-class Ready(_Answer):
+class Ready(Answer):
     status: Literal["ready", "not ready"]
     checks: dict[str, str]
 

@@ -26,6 +26,8 @@ BODY_SECONDS = 20.0
 BURST = 5
 """How many seconds' worth of requests a client may make at once."""
 MAX_CLIENTS = 10_000
+HOOKS = "/hooks/"
+ON_AIR = "/on-air/"
 LOCAL = ("localhost", "127.0.0.1", "::1")
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -54,6 +56,7 @@ class Gate:
         host: str,
         hosts: Iterable[str] = (),
         token: str | None = None,
+        signed_hooks: bool = False,
         rate: float = 0.0,
         note: Note | None = None,
     ) -> None:
@@ -63,6 +66,7 @@ class Gate:
         if not self._loopback:
             self._hosts.add(socket.gethostname().lower())
         self._token = token
+        self._signed_hooks = signed_hooks
         self._rates = Rates(rate)
         self._note = note
 
@@ -87,8 +91,14 @@ class Gate:
         origins = [value for name, value in scope["headers"] if name == b"origin"]
         self._check_origins(host, [origin.decode("latin-1") for origin in origins])
         self._rates.check(client_of(scope))
-        if not (scope["method"] in ("GET", "HEAD") and _is_public(scope["path"])):
+        if not self._is_open(scope["method"], scope["path"]):
             self._check_token(headers.get(b"authorization", b"").decode("latin-1"))
+
+    def _is_open(self, method: str, path: str) -> bool:
+        """Whether a call needs no token: it gives nothing away, or its route checks a signature."""
+        if method == "POST":
+            return self._signed_hooks and path.startswith(HOOKS)
+        return method in ("GET", "HEAD") and _is_public(path)
 
     def _check_host(self, host: str) -> None:
         """Against DNS rebinding: a page of evil.example that resolves to us still says its name."""
@@ -208,8 +218,9 @@ class Rates:
 
 
 def _is_public(path: str) -> bool:
-    """The page and the description of the calls hold nothing, and a browser opens them without."""
-    return is_public(path) or path == "/openapi.json" or path.startswith("/docs")
+    """The page and the description of the calls hold nothing, and a browser opens them without;
+    what is on air is for everybody, and its routes show no more than that."""
+    return is_public(path) or path == "/openapi.json" or path.startswith(("/docs", ON_AIR))
 
 
 def _too_large() -> ProblemError:

@@ -134,7 +134,7 @@ class Streams:
         self._service = service
         self._per_client = per_client
         self._dropped = dropped
-        self._channels: dict[str, Channel] = {}
+        self._channels: dict[tuple[str, bool], Channel] = {}  # by debate, and for whom
         self._readers: set[Reader] = set()
         self._clients: Counter[str] = Counter()
         self._feed = Feed(service, shown)
@@ -172,18 +172,27 @@ class Streams:
             )
 
     async def debate(
-        self, reader: Reader, debate_id: str, after: int, *, reset: bool, over: bool
+        self,
+        reader: Reader,
+        debate_id: str,
+        after: int,
+        *,
+        reset: bool,
+        over: bool,
+        on_air: bool = False,
     ) -> None:
-        """Carry one reader through a debate, from what it has heard to the end."""
-        channel = self._channels.get(debate_id)
+        """Carry one reader through a debate, from what it has heard to the end. `on_air`: it is
+        told what an audience may hear."""
+        key = (debate_id, on_air)
+        channel = self._channels.get(key)
         if channel is None:
-            channel = self._channels[debate_id] = Channel(self._service, debate_id)
+            channel = self._channels[key] = Channel(self._service, debate_id, on_air=on_air)
         try:
             await self._run(reader, channel, _follow(self, reader, channel, after, reset, over))
         finally:
             if not channel.readers:
                 channel.close()
-                del self._channels[debate_id]
+                del self._channels[key]
 
     async def all(self, reader: Reader) -> None:
         await self._run(reader, self._feed, _listen(self, reader, self._feed))

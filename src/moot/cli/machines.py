@@ -63,6 +63,6 @@ async def _supervise() -> None:
     ended = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, ended.set)
-    async with open_service(settings):
+    async with open_service(settings, air=True):
         typer.echo(f"The supervisor looks every {settings.sweep_seconds:g} s. Ctrl-C ends it.")
         await ended.wait()

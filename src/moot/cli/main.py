@@ -10,7 +10,7 @@ from moot.cli.quiet import loading
 with loading():
     import typer
 
-    from moot.cli import machines, manage, replay, run, serve
+    from moot.cli import agents, air, machines, manage, replay, report, run, serve, stations
     from moot.errors import InputError, MootError
 
 app = typer.Typer(
@@ -23,6 +23,10 @@ app = typer.Typer(
 run.register(app)
 manage.register(app)
 replay.register(app)
+report.register(app)
+agents.register(app)
+stations.register(app)
+air.register(app)
 serve.register(app)
 machines.register(app)
 

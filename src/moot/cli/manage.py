@@ -160,14 +160,10 @@ def export(
 
 
 async def _exported(id_: str, kind: "Kind") -> str:
-    from moot.cli.where import remote, url, where
-    from moot.core.export import export
+    from moot.cli.where import where
 
-    if url():
-        async with remote() as elsewhere:
-            return await elsewhere.export(id_, kind)
     async with where() as service:
-        return export(kind, await service.get(id_), await service.turns(id_))
+        return await service.export(id_, kind)
 
 
 def stop(id_: Id, json: Json = False) -> None:

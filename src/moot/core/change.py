@@ -97,10 +97,10 @@ class Spoken:
     error_code: str | None = None
 
 
-def turn_to(debate: Debate, after: Status, at: str) -> Change:
+def turn_to(debate: Debate, after: Status, at: str, words: str | None = None) -> Change:
     status.check(debate.status, after)
     turned = debate.but(status=after, not_before=0.0, tries=(), updated_at=at)
-    return notice(turned.but(total=schedule.total(turned)), at, None)
+    return notice(turned.but(total=schedule.total(turned)), at, words)
 
 
 def notice(debate: Debate, at: str, words: str | None) -> Change:

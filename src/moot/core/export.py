@@ -5,6 +5,7 @@ from typing import Any, Literal, get_args
 
 from moot.core import codec, council, packet, report, report_page, report_text, transcript
 from moot.core.debate import Debate, Turn
+from moot.core.reading import Read
 
 Kind = Literal["md", "html", "json"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -15,24 +16,24 @@ MEDIA_TYPES: dict[Kind, str] = {
 }
 
 
-def export(kind: Kind, debate: Debate, turns: Sequence[Turn]) -> str:
+def export(kind: Kind, debate: Debate, turns: Sequence[Turn], read: Read = None) -> str:
     """Markdown: the decision or the report, then all that was said. HTML: the report with its
     plots. JSON: everything."""
     if kind == "html":
-        return report_page.html(report.report(debate, turns))
+        return report_page.html(report.report(debate, turns, read))
     if kind == "json":
-        return codec.dumps(whole(debate, turns))
+        return codec.dumps(whole(debate, turns, read))
     said = transcript.markdown(debate, turns)
     if not debate.outcome:
-        return f"{report_text.markdown(report.report(debate, turns))}\n{said}"
+        return f"{report_text.markdown(report.report(debate, turns, read))}\n{said}"
     consensus, decided = council.decided(debate, turns)
     return f"{packet.markdown(decided, consensus['missing'])}\n{said}"
 
 
-def whole(debate: Debate, turns: Sequence[Turn]) -> dict[str, Any]:
+def whole(debate: Debate, turns: Sequence[Turn], read: Read = None) -> dict[str, Any]:
     return {
         "debate": codec.debate(debate),
         "turns": [codec.turn(turn) for turn in turns],
         "packet": council.decided(debate, turns)[1] if debate.outcome else None,
-        "report": report.report(debate, turns),
+        "report": report.report(debate, turns, read),
     }

@@ -1,21 +1,26 @@
 """Turns → report: what was said, by whom, and what it took.
 
 Nothing here asks a model: what no speaker summed up is picked from what the speakers said, by a
-count of words. The same turns give the same report, to the byte.
+count of words; or it is what a model has read out of it, handed in. The same turns and the same
+reading give the same report, to the byte.
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from moot.core.debate import Debate, Turn
 from moot.core.extract import POINTS, WORD, Spoken, clip, closing, plain_key, sentences
+from moot.core.reading import Read, Reading, Unread, writer
 from moot.core.times import seconds
 
+BRIEF = 600  # characters of a summary where many are listed
 
-def report(debate: Debate, turns: Sequence[Turn]) -> dict[str, Any]:
-    """The report of a debate in whatever state it is, from its turns alone.
+
+def report(debate: Debate, turns: Sequence[Turn], read: Read = None) -> dict[str, Any]:
+    """The report of a debate in whatever state it is, from its turns and what a model read there.
 
     Seconds are those of the turns added up: where several speak at once they come to more than
     `durationSeconds`, which is the clock's. A failed turn is a turn, and a failure, with no words.
@@ -29,7 +34,7 @@ def report(debate: Debate, turns: Sequence[Turn]) -> dict[str, Any]:
         for actor in _actors(debate, turns)
     ]
     decided = debate.outcome
-    return {
+    made = {
         "debate": debate.id,
         "motion": debate.motion,
         "format": debate.format,
@@ -72,6 +77,32 @@ def report(debate: Debate, turns: Sequence[Turn]) -> dict[str, Any]:
             if item.failed
         ],
         "method": "extraction",
+    }
+    if isinstance(read, Unread):
+        return {**made, "unread": read.reason}
+    return _as_read(made, read) if read else made
+
+
+def brief(made: Mapping[str, Any]) -> str:
+    """A report's summary, for lists."""
+    text = " ".join(made["summary"]["text"].split())
+    return text if len(text) <= BRIEF else f"{text[: BRIEF - 2].rstrip()} …"
+
+
+def _as_read(made: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
+    """The same report with a model's summary and main points. Whoever closed the debate in their
+    own words is still heard."""
+    said, points = made["summary"], dict(reading.points)
+    return {
+        **made,
+        "summary": {"text": reading.summary, "by": "model", "turn": None},
+        "speakers": [
+            {**who, "mainPoints": [asdict(point) for point in points.get(who["id"], ())]}
+            for who in made["speakers"]
+        ],
+        "method": "model",
+        "closing": said if said["by"] != "extraction" else None,
+        "writer": writer(reading),
     }
 
 

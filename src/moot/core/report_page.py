@@ -13,12 +13,12 @@ from moot.core.report_text import (
     BY,
     COLUMNS,
     FAILURE_COLUMNS,
-    METHOD,
     ROUND_COLUMNS,
     clock,
     facts_of,
     failure_rows,
     figures,
+    method,
     names_of,
     place_of,
     round_rows,
@@ -156,11 +156,12 @@ def html(report: Mapping[str, Any]) -> str:
         f'<h1 dir="auto">{title}</h1>\n</header>',
         _html_decision(report),
         _html_summary(report["summary"]),
+        _html_summary(closed, "Closing words") if (closed := report.get("closing")) else "",
         _html_totals(report),
         _html_plots(report),
         _html_speakers(report),
         _html_tables(report),
-        f"<footer><p>{_text(METHOD)}</p><p>{_text(report['debate'])}</p></footer>",
+        f"<footer><p>{_text(method(report))}</p><p>{_text(report['debate'])}</p></footer>",
         "</main>\n</body>\n</html>\n",
     ]
     return "\n".join(part for part in parts if part)
@@ -185,22 +186,22 @@ def _html_decision(report: Mapping[str, Any]) -> str:
     )
 
 
-def _html_summary(summary: Mapping[str, Any]) -> str:
+def _html_summary(summary: Mapping[str, Any], title: str = "Summary") -> str:
     paragraphs = re.split(r"\n\s*\n", visible(summary["text"]))
     said = "".join(
         f'<p dir="auto">{_text(text).replace(chr(10), "<br>")}</p>' for text in paragraphs if text
     )
     if not said:
-        return '<section><h2>Summary</h2><p class="note">Nothing was said.</p></section>'
+        return f'<section><h2>{title}</h2><p class="note">Nothing was said.</p></section>'
     where = f", {_ref(summary['turn'])}" if summary["turn"] else ""
     return (
-        f"<section><h2>Summary</h2><blockquote>{said}</blockquote>"
+        f"<section><h2>{title}</h2><blockquote>{said}</blockquote>"
         f'<p class="by">{BY[summary["by"]]}{where}.</p></section>'
     )
 
 
-def _ref(turn: int) -> str:
-    return f'<span class="ref">turn {int(turn)}</span>'
+def _ref(turn: int | None) -> str:
+    return f'<span class="ref">turn {int(turn)}</span>' if turn else ""
 
 
 def _html_totals(report: Mapping[str, Any]) -> str:

@@ -16,11 +16,31 @@ BY = {
     "judge": "The judge’s verdict",
     "participant": "A participant’s closing words",
     "extraction": "Picked from what was said; nobody summed up",
+    "model": "Written by a model once the debate was over",
 }
-METHOD = (
+EXTRACTION = (
     "Main points are picked by extraction: the sentences whose words tell a speaker from the "
     "others, word for word. No model wrote this report."
 )
+UNREAD = {
+    "budget": "A model was to write it, and was not asked: the budget of the debate has no room.",
+}
+
+
+def method(report: Mapping[str, Any]) -> str:
+    """How the report was made, and by whom."""
+    if report["method"] != "model":
+        why = UNREAD.get(report.get("unread", ""))
+        return f"{EXTRACTION} {why}" if why else EXTRACTION
+    wrote = report["writer"]
+    calls = f"{wrote['calls']} call{'s' if wrote['calls'] != 1 else ''}"
+    about = ", in part estimated" if wrote["estimated"] else ""
+    return (
+        f"Summary and main points were written by a model, {label(wrote['model'])}, on "
+        f"{_moment(wrote['madeAt'])}: {calls}, {wrote['inputTokens']:,} tokens in, "
+        f"{wrote['outputTokens']:,} out, {_money(wrote['costUsd'])}{about}, beside what the debate "
+        "itself took. The figures are counted."
+    )
 
 
 def markdown(report: Mapping[str, Any]) -> str:
@@ -33,14 +53,15 @@ def markdown(report: Mapping[str, Any]) -> str:
         lines += [f"- {name}: {value:.0%}" for name, value in scores(decided)]
     lines += ["", "## Summary", ""]
     if summary["text"]:
-        where = f", `turn:{summary['turn']}`" if summary["turn"] else ""
-        lines += [quote(escape(visible(summary["text"]))), "", f"*{BY[summary['by']]}{where}.*"]
+        lines += _words(summary)
     else:
         lines.append("*Nothing was said.*")
+    if closed := report.get("closing"):
+        lines += ["", "## Closing words", "", *_words(closed)]
     lines += ["", "## Speakers", ""]
     for who in report["speakers"]:
         lines += [f"### {_line(who['name'])}", "", f"*{_line(seat(who))}*", ""]
-        points = [f"- {_line(p['text'])} `turn:{p['turn']}`" for p in who["mainPoints"]]
+        points = [f"- {_line(p['text'])}{_ref(p['turn'])}" for p in who["mainPoints"]]
         lines += [*(points or ["*No main point.*"]), ""]
     rows = [(who["name"], *figures(who["statistics"])) for who in report["speakers"]]
     lines += ["## Statistics", "", *_table(("Speaker", *COLUMNS), rows, report["totals"])]
@@ -48,7 +69,16 @@ def markdown(report: Mapping[str, Any]) -> str:
         lines += ["", "## Rounds", "", *_table(ROUND_COLUMNS, round_rows(report))]
     if report["failures"]:
         lines += ["", "## Failures", "", *_table(FAILURE_COLUMNS, failure_rows(report, names))]
-    return "\n".join([*lines, "", f"*{METHOD}*", ""])
+    return "\n".join([*lines, "", f"*{_line(method(report))}*", ""])
+
+
+def _words(summary: Mapping[str, Any]) -> list[str]:
+    where = f",{_ref(summary['turn'])}" if summary["turn"] else ""
+    return [quote(escape(visible(summary["text"]))), "", f"*{BY[summary['by']]}{where}.*"]
+
+
+def _ref(turn: int | None) -> str:
+    return f" `turn:{turn}`" if turn else ""
 
 
 def _line(text: Any) -> str:

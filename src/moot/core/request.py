@@ -75,6 +75,20 @@ def build(
     return replace(debate, total=schedule.total(debate))
 
 
+def recast(
+    debate: Debate, seats: Sequence[Mapping[str, Any]], default_model: str, normalize: Normalize
+) -> Debate:
+    """A debate that has not begun, with others in its seats: all else stays."""
+    warnings = list(debate.warnings)
+    cast = debate.but(
+        participants=_seats(seats, default_model, normalize, warnings),
+        warnings=(),
+    )
+    schedule.check_roster(debate.rules, cast.participants, debate.host)
+    cast = cast.but(warnings=tuple(dict.fromkeys(warnings)), cursor=schedule.first(cast))
+    return cast.but(total=schedule.total(cast))
+
+
 def _motion(text: str) -> str:
     clean = visible(str(text))
     if not clean:

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
-PLACES = frozenset({"claimed", "begun", "spoken", "committed", "released", "filed"})
+PLACES = frozenset(
+    {"claimed", "begun", "spoken", "committed", "released", "filed", "aired", "read"}
+)
 
 hook: Callable[[str], None] | None = None
 """Set by a test; called with the name of each place as it is reached."""

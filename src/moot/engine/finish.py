@@ -9,7 +9,7 @@ from moot.core.debate import Debate, Decision, Phase, Turn
 from moot.core.events import StatusChanged
 from moot.core.status import FINAL
 from moot.engine import failpoints
-from moot.ports import Records, Store
+from moot.ports import Filed, Records, ReportRow, Store
 
 PATIENCE_SECONDS = 1.0
 
@@ -17,10 +17,14 @@ PATIENCE_SECONDS = 1.0
 class Filer:
     """Writes the files of debates that have come to rest, one at a time and nothing twice.
 
-    While others of this process still speak, it waits a moment: words first, then paper.
+    While others of this process still speak, it waits a moment: words first, then paper. `model`
+    is to write the reports of those that have ended, where one is.
     """
 
-    def __init__(self, store: Store, records: Records, busy: Callable[[], bool]) -> None:
+    def __init__(
+        self, store: Store, records: Records, busy: Callable[[], bool], model: str | None = None
+    ) -> None:
+        self._model = model
         self._store = store
         self._records = records
         self._busy = busy
@@ -40,9 +44,26 @@ class Filer:
             # only what this state of the debate knows of: it may have gone on since
             turns = [turn for turn in turns if turn.seq <= debate.last_seq]
             events = await said(self._store, debate)
-            await asyncio.to_thread(self._records.file, debate, turns, events)
+            ended = debate.status in FINAL
+            known = (await self._store.reports([debate_id])).get(debate_id) if ended else None
+            read = known.read if known else None
+            filed = await asyncio.to_thread(self._records.file, debate, turns, events, read)
             failpoints.hit("filed")
-            await self._store.filed(debate_id, debate.last_seq)
+            report = self._report(debate, filed) if ended and filed else None
+            await self._store.filed(debate_id, debate.last_seq, report)
+
+    def _report(self, debate: Debate, filed: Filed) -> ReportRow:
+        """How its report stands: by extraction, made; by a model, wanted."""
+        wanted = bool(self._model and debate.turns)
+        return ReportRow(
+            debate.id,
+            "failed" if filed.error else "making" if wanted else "made",
+            "extraction",
+            self._model if wanted else None,
+            filed.summary,
+            error=filed.error,
+            made_at=debate.ended_at or debate.updated_at,
+        )
 
 
 def at_rest(debate: Debate) -> bool:

@@ -1,7 +1,6 @@
 """What a person can ask: start, stop, pause, resume, end, retry, skip, read, follow."""
 
 import asyncio
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -11,14 +10,20 @@ from moot.core import moves, request, verbs
 from moot.core.change import Change
 from moot.core.debate import Debate, Turn
 from moot.core.events import Delta, Event, TurnCommitted
+from moot.core.export import Kind, export
 from moot.core.format import Format
-from moot.core.ids import ALPHABET, check_id
-from moot.core.times import iso, stamp
+from moot.core.ids import check_id
+from moot.core.status import FINAL
+from moot.core.times import iso
 from moot.engine import news
 from moot.engine.advance import Advancer
+from moot.engine.agents import Agents
 from moot.engine.ear import Subscription
 from moot.engine.finish import Filer, at_rest
+from moot.engine.ids import new_id
 from moot.engine.lease import Keeper, is_dead
+from moot.engine.reporting import Reporter
+from moot.engine.stations import Stations
 from moot.engine.supervise import Supervisor
 from moot.engine.tail import Tail
 from moot.errors import DuplicateError, InputError, NotFoundError, StorageError
@@ -33,6 +38,7 @@ from moot.ports import (
     Once,
     ProviderStatus,
     Records,
+    ReportRow,
     Search,
     Store,
 )
@@ -63,13 +69,18 @@ class Service:
         advancer: Advancer,
         keeper: Keeper,
         supervisor: Supervisor,
+        agents: Agents,
+        stations: Stations,
         tail: Tail,
         filer: Filer,
+        reporter: Reporter,
         providers: Callable[[], Awaitable[list[ProviderStatus]]],
         normalize: request.Normalize,
         default_model: str,
     ) -> None:
         self.supervisor = supervisor
+        self.agents = agents
+        self.stations = stations
         self.tail = tail
         self.providers = providers
         """Which providers work here, and what to set where one does not."""
@@ -82,6 +93,7 @@ class Service:
         self._advancer = advancer
         self._keeper = keeper
         self._filer = filer
+        self._reporter = reporter
         self._normalize = normalize
         self._default_model = default_model
         self._closed = False
@@ -92,6 +104,7 @@ class Service:
         self._closed = True
         await self.tail.close()
         await self.supervisor.close()
+        await self._reporter.close()
         await self._keeper.close()
         await self._dispatcher.close()
 
@@ -141,9 +154,11 @@ class Service:
         start: bool,
         once: Once | None,
     ) -> Debate:
+        participants = [await self._seat(seat, at) for at, seat in enumerate(participants)]
+        host = None if host is None else await self._seat(host)
         now = self._clock.now()
         debate = request.build(
-            debate_id=_new_id(now),
+            debate_id=new_id(now),
             at=iso(now),
             motion=motion,
             rules=self._formats.get(format_),
@@ -164,6 +179,23 @@ class Service:
             self._dispatcher.dispatch(change.debate)
         return change.debate
 
+    async def _seat(self, seat: Mapping[str, Any], place: int | None = None) -> Mapping[str, Any]:
+        """A seat for a saved agent, as it is now; what is given beside it wins."""
+        given = {name: value for name, value in seat.items() if value is not None}
+        if "agent" not in given:
+            return seat
+        field = "host.agent" if place is None else f"participants[{place}].agent"
+        try:
+            agent = await self.agents.get(given.pop("agent"))
+        except InputError as error:
+            raise InputError(error.message, field) from None
+        known: dict[str, Any] = {"name": agent.name, "bio": agent.bio}
+        if agent.model:
+            known["model"] = agent.model
+        if agent.stance != "neutral" and place is not None:
+            known["stance"] = agent.stance
+        return {**known, **given}
+
     async def council(
         self, asked: Mapping[str, Any], *, start: bool = True, once: Once | None = None
     ) -> Debate:
@@ -180,7 +212,9 @@ class Service:
             raise InputError(error.message.replace("The motion", "The problem"), field) from None
 
     async def start(self, debate_id: str) -> Debate:
-        """Start one that was made to wait."""
+        """Start one that was made to wait; a station's goes on air, as soon as that is free."""
+        if await self.stations.is_waiting(check_id(debate_id)):
+            return (await self.stations.run(debate_id)).debate
         return await self._verb(debate_id, verbs.enqueue, go=True)
 
     # --- what a person can do to it ---
@@ -244,6 +278,30 @@ class Service:
 
     async def attempts(self, debate_id: str) -> list[dict[str, Any]]:
         return await self._store.attempts(check_id(debate_id))
+
+    async def reports(self, debate_ids: Sequence[str]) -> dict[str, ReportRow]:
+        """How the reports of those debates stand, of those that have ended."""
+        return await self._store.reports(debate_ids)
+
+    async def report(self, debate_id: str) -> dict[str, Any]:
+        """The report of a debate, of one that has not ended so far; see `core.report`."""
+        await self.get(debate_id)
+        return await self._reporter.read(debate_id)
+
+    async def export(self, debate_id: str, kind: Kind) -> str:
+        """A debate as one document to keep."""
+        debate, said = await self.get(debate_id), await self._store.turns(debate_id)
+        row = (await self._store.reports([debate_id])).get(debate_id)
+        return await asyncio.to_thread(export, kind, debate, said, row.read if row else None)
+
+    async def remake_report(self, debate_id: str, model: str | None = None) -> dict[str, Any]:
+        """Make the report of a debate that has ended anew, and its files: by the model, else by the
+        one that is set, else by extraction."""
+        canonical, warning = self._normalize(model) if model else (None, None)
+        if warning:
+            raise InputError(f"There is no such provider: {model}.", "model")
+        await self.get(debate_id)
+        return await self._reporter.make(debate_id, canonical)
 
     async def actions(self, debate_id: str) -> list[dict[str, Any]]:
         """What a council decided to do next."""
@@ -336,6 +394,7 @@ class Service:
             debate = await self._store.load(debate_id)
             if at_rest(debate):
                 await self._file(debate)
+                await self._reporter.idle(debate_id)
                 return debate
             if self._closed:
                 return debate
@@ -398,6 +457,9 @@ class Service:
         except StorageError:
             if debate.stop_reason != "structural_failure":  # that says it already
                 raise
+        else:
+            if debate.status in FINAL:
+                self._reporter.begin(debate.id)
 
     def _shown(self, debate: Debate) -> Debate:
         """A format that is switched off is out of every interface; its data stays."""
@@ -410,8 +472,3 @@ class Service:
 
     def _publish(self, change: Change) -> None:
         news.tell(self._bus, change.events)
-
-
-def _new_id(now: float) -> str:
-    token = "".join(secrets.choice(ALPHABET) for _ in range(6))
-    return f"debate_{stamp(now)}_{token}"

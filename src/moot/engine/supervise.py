@@ -1,8 +1,9 @@
-"""Finds what was lost: debates whose worker died, and ended ones whose files were never written."""
+"""Starts what is due on stations, and finds what was lost: debates whose worker died, and ended
+ones whose files were never written."""
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from moot.core.status import RUNNABLE
@@ -41,7 +42,11 @@ class Supervisor:
         every: float,
         enabled: Callable[[str], bool],
         patience: float = 0.0,
+        look: Callable[[], Awaitable[list[str]]] | None = None,
+        reports: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        self._reports = reports
+        self._look = look
         self._enabled = enabled
         self._store = store
         self._filer = filer
@@ -63,7 +68,16 @@ class Supervisor:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def sweep(self) -> list[str]:
-        """Queue what nobody alive has in hand, and file what has ended; says which were lost."""
+        """Air what is due, queue what nobody alive has in hand, and file what has ended.
+
+        Says which were lost. `look` sees to the stations, where this process is to.
+        """
+        if self._look:
+            try:
+                for debate_id in await self._look():
+                    log.info("%s goes on air", debate_id)
+            except MootError as error:  # what is under way goes on all the same
+                self._complain(error)
         now = self._clock.now()
         unfinished = await self._store.unfinished(now)
         free = [one for one in unfinished if _free(one, now)]
@@ -84,6 +98,8 @@ class Supervisor:
                 await self._filer.file(debate_id)
             except MootError as error:  # the others' can perhaps be written
                 self._complain(error)
+        if self._reports:  # those that a model is to write
+            await self._reports()
         return lost
 
     def _watch(

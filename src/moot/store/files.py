@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,11 +15,16 @@ from moot.core import codec, council, packet, report, report_page, report_text, 
 from moot.core.debate import Debate, Turn
 from moot.core.events import StatusChanged
 from moot.core.format import digest
+from moot.core.reading import Read
 from moot.errors import StorageError
+from moot.ports import Filed
+
+log = logging.getLogger(__name__)
 
 MANIFEST = "manifest.json"
 MANIFEST_FIELDS = {"layout", "debate", "lastSeq", "files"}
 LAYOUT = 1  # raised when the same debate would be written differently
+REPORT = ("report.json", "report.md", "report.html")
 DECISION = ("consensus.json", "final-packet.json", "final-packet.md")
 _TEMPORARY = ".tmp"
 
@@ -33,19 +39,31 @@ class Folder:
         return str(self._path(debate_id))
 
     def file(
-        self, debate: Debate, turns: Sequence[Turn], events: Sequence[StatusChanged] = ()
-    ) -> None:
+        self,
+        debate: Debate,
+        turns: Sequence[Turn],
+        events: Sequence[StatusChanged] = (),
+        read: Read = None,
+    ) -> Filed | None:
         """Write all files of a debate; the manifest last, so that it never promises too much."""
         root = self._path(debate.id)
         try:
             (root / "rounds").mkdir(parents=True, exist_ok=True)
             with _alone(root):
                 if _last_seq(root) > debate.last_seq:
-                    return  # somebody filed what came later
-                files = contents(debate, turns, events)
+                    return None  # somebody filed what came later
+                files, filed = made(debate, turns, events, read)
                 manifest = files.pop(MANIFEST)
-                if _read(root / MANIFEST) == manifest:
-                    return  # written to the last file already: a council is, before its end
+                there = _read(root / MANIFEST)
+                if _tell_alike(there, manifest):  # what was said is filed: a council's is, before
+                    # its end. An edit of it stays to be found; the report is made anew
+                    new = {
+                        n: files[n] for n in REPORT if n in files and files[n] != _read(root / n)
+                    }
+                    self._write({root / name: data for name, data in new.items()})
+                    if there != manifest:
+                        self._write({root / MANIFEST: manifest})
+                    return filed
                 for left in [*root.rglob(f".*{_TEMPORARY}"), *self._outdated(debate)]:
                     with suppress(FileNotFoundError, NotADirectoryError):
                         left.unlink()
@@ -54,6 +72,7 @@ class Folder:
                 )
                 self._write({root / name: data for name, data in files.items()})
                 self._write({root / MANIFEST: manifest})
+                return filed
         except OSError as error:
             place = error.filename or root
             raise StorageError(
@@ -97,6 +116,16 @@ def _last_seq(root: Path) -> int:
     return 0
 
 
+def _tell_alike(there: bytes | None, manifest: bytes) -> bool:
+    """Whether two manifests list the same debate, their reports aside."""
+    with suppress(ValueError, KeyError, TypeError, AttributeError):
+        one, other = json.loads(there or b""), json.loads(manifest)
+        for whole in (one, other):
+            whole["files"] = {n: sha for n, sha in whole["files"].items() if n not in REPORT}
+        return one == other
+    return False
+
+
 def _read(path: Path) -> bytes | None:
     with suppress(OSError):
         return path.read_bytes()
@@ -127,18 +156,25 @@ def _sync(folder: Path) -> None:
 
 
 def contents(
-    debate: Debate, turns: Sequence[Turn], events: Sequence[StatusChanged]
+    debate: Debate, turns: Sequence[Turn], events: Sequence[StatusChanged], read: Read = None
 ) -> dict[str, bytes]:
     """Every file of the folder, the manifest last: a replay makes them again, to compare."""
+    return made(debate, turns, events, read)[0]
+
+
+def made(
+    debate: Debate, turns: Sequence[Turn], events: Sequence[StatusChanged], read: Read
+) -> tuple[dict[str, bytes], Filed]:
+    """The files, and what became of the report."""
     files = {"request.json": as_json(codec.request(debate))}
     for number, group in groupby(sorted(turns, key=_place), key=lambda turn: turn.round):
         said = rounds.document(debate, list(group), turns)
         files[f"rounds/round-{number}.json"] = as_json(said)
     if debate.outcome:
-        consensus, made = council.decided(debate, turns)
+        consensus, decided = council.decided(debate, turns)
         files["consensus.json"] = as_json(consensus)
-        files["final-packet.json"] = as_json(made)
-        files["final-packet.md"] = packet.markdown(made, consensus["missing"]).encode()
+        files["final-packet.json"] = as_json(decided)
+        files["final-packet.md"] = packet.markdown(decided, consensus["missing"]).encode()
     whole = {
         "debate": codec.debate(debate),
         "rules": digest(debate.rules),  # those of request.json
@@ -147,10 +183,8 @@ def contents(
     }
     files["transcript.json"] = as_json(whole)
     files["transcript.md"] = transcript.markdown(debate, turns).encode()
-    made = report.report(debate, turns)
-    files["report.json"] = as_json(made)
-    files["report.md"] = report_text.markdown(made).encode()
-    files["report.html"] = report_page.html(made).encode()
+    reported, filed = _report(debate, turns, read)
+    files |= reported
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     manifest = {
         "layout": LAYOUT,
@@ -158,7 +192,24 @@ def contents(
         "lastSeq": debate.last_seq,
         "files": hashes,
     }
-    return {**files, MANIFEST: as_json(manifest)}
+    return {**files, MANIFEST: as_json(manifest)}, filed
+
+
+def _report(debate: Debate, turns: Sequence[Turn], read: Read) -> tuple[dict[str, bytes], Filed]:
+    """The report's files: all of them or, if it cannot be made, none. What was said is worth more
+    than what is made of it, so that the others are written all the same."""
+    try:
+        told = report.report(debate, turns, read)
+        files = {
+            "report.json": as_json(told),
+            "report.md": report_text.markdown(told).encode(),
+            "report.html": report_page.html(told).encode(),
+        }
+        return files, Filed(report.brief(told))
+    except Exception as error:  # whatever was said, it must not keep the debate from being filed
+        name = type(error).__name__
+        log.warning("the report of %s could not be made: %s", debate.id, name)
+        return {}, Filed("", f"The report could not be made ({name}).")
 
 
 def record(debate: Debate, turns: Sequence[Turn]) -> dict[str, bytes]:

@@ -12,13 +12,16 @@ from typing import Any
 
 from sqlalchemy import bindparam, select
 
-from moot.core import codec, council, packet
+from moot.core import codec, council, packet, report
 from moot.core.change import Record
-from moot.core.debate import Debate, Turn
+from moot.core.debate import NO_USAGE, Debate, Turn
 from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.ids import check_id
+from moot.core.reading import Read, Reading, encode
+from moot.core.status import FINAL
 from moot.errors import DuplicateError, MootError, NotFoundError
-from moot.store import log, outcomes, runs
+from moot.ports import ReportRow
+from moot.store import log, outcomes, reports, runs
 from moot.store.query import Connection, Query, SqlDatabase
 from moot.store.replay import MAX_LISTED, Replay, differences, read_folder, shown, why
 from moot.store.tables import events as events_table
@@ -43,6 +46,7 @@ class Rows:
     events: list[StatusChanged]
     actions: list[dict[str, Any]]
     records: list[dict[str, Any]]
+    report: ReportRow | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +143,7 @@ def rows_of(conn: Connection, debate_id: str) -> Rows | None:
         events=[event for event in events if isinstance(event, StatusChanged)],
         actions=outcomes.actions_of(conn, debate_id),
         records=RECORDS_OF.rows(conn, {"debate_id": debate_id}),
+        report=reports.of_debate(conn, debate_id),
     )
 
 
@@ -173,7 +178,15 @@ def compare(replay: Replay, rows: Rows) -> list[str]:
     expected = [{**_record_row(record), "debate_id": replay.id}] if record else []
     for path in differences(rows.records, expected, "records"):
         issues.append(f"The record and debate_records disagree on {shown(path)}.")
+    wrote = _written(rows.report.read if rows.report else None)
+    for path in differences(wrote, _written(replay.read), "reading"):
+        issues.append(f"report.json and debate_reports disagree on {shown(path)}.")
     return issues
+
+
+def _written(read: Read) -> Any:
+    """What a model wrote, to be compared."""
+    return _plain(encode(read)) if read else None
 
 
 def _compare_log(
@@ -227,6 +240,28 @@ def _record_row(record: Record) -> dict[str, Any]:
         "text": record.text,
         "created_at": record.created_at,
     }
+
+
+def _report_row(replay: Replay, debate: Debate) -> ReportRow:
+    """How the report stands, as its file says."""
+    told, read = replay.documents.get("report.json"), replay.read
+    try:
+        summary = report.brief(told or {})
+    except (KeyError, TypeError, AttributeError):
+        summary = ""
+    wrote = read if isinstance(read, Reading) else None
+    return ReportRow(
+        debate.id,
+        "made" if told else "failed",
+        "model" if wrote else "extraction",
+        wrote.model if wrote else None,
+        summary,
+        read,
+        error=None if told else "Its files hold no report.",
+        tries=wrote.usage.calls if wrote else 0,
+        usage=wrote.usage if wrote else NO_USAGE,
+        made_at=wrote.made_at if wrote else debate.ended_at or debate.updated_at,
+    )
 
 
 # --- the database from the files ---
@@ -310,6 +345,9 @@ def index(conn: Connection, replay: Replay) -> bool:
         if not RECORDS_OF.rows(conn, {"debate_id": debate.id}):
             outcomes.keep_record(conn, debate.id, record)
             added = True
+    if debate.status in FINAL and (before is None or before.report is None):
+        reports.keep(conn, _report_row(replay, debate))
+        added = added or replay.read is not None
     after = rows_of(conn, debate.id)
     if after and (issues := compare(replay, after)):
         raise DisagreeError(issues)

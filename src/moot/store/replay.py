@@ -1,8 +1,9 @@
 """A debate from its files alone, with no database, whatever has happened to them.
 
-Every file but the request, the transcript and the manifest follows from these three. So a replay
-reads those, makes all the others again, and compares byte by byte: an edit is found even where
-somebody mended the manifest after it.
+Every file but the request, the transcript and the manifest follows from these three; of the
+report, also from what a model wrote of the debate, which report.json holds. So a replay reads
+those, makes all the others again, and compares byte by byte: an edit is found even where somebody
+mended the manifest after it.
 """
 
 import hashlib
@@ -23,6 +24,7 @@ from moot.core.events import StatusChanged
 from moot.core.format import digest
 from moot.core.ids import check_id
 from moot.core.read import read_debate, read_status, read_turn
+from moot.core.reading import Read, Reading, of_report
 from moot.core.status import FINAL
 from moot.errors import PacketError
 from moot.store import files
@@ -33,7 +35,7 @@ MAX_DEPTH = 60
 MAX_LISTED = 20
 """So many differences of one file are listed; the others are counted."""
 
-REPORT = frozenset({"report.json", "report.md", "report.html"})
+REPORT = frozenset(files.REPORT)
 """Known by the manifest alone, where `files.contents` does not make them."""
 
 P = ParamSpec("P")
@@ -53,6 +55,7 @@ class Replay:
     events: tuple[StatusChanged, ...]
     documents: Mapping[str, Any]  # every JSON file that can be read, by its name in the folder
     record: Any  # what was written back, or None
+    read: Read  # what a model wrote of it, as its report says
     complete: bool  # every file is there, can be read, and is as the manifest says
     issues: tuple[str, ...]
 
@@ -100,12 +103,13 @@ def read_folder(home: Path, debate_id: str) -> Replay:
     documents = _parse_all(data, findings)
     _check_manifest(debate_id, data, documents.get("manifest.json"), findings)
     debate, turns, events = _rebuild(documents, findings)
+    read = of_report(documents.get("report.json"))
     if debate and debate.id != debate_id:
         findings.add("transcript.json", f"it is of {debate.id}, not of {debate_id}.")
         debate = None
     if debate:
         _attempt(findings, _follows, debate, turns, events, findings)
-        _attempt(findings, _made_again, debate, turns, events, data, findings)
+        _attempt(findings, _made_again, debate, turns, events, read, data, findings)
         debate = _cursor(debate, turns, findings)
     _check_packet(documents, findings)
     record = _check_record(home, debate_id, debate, turns, documents, findings)
@@ -117,6 +121,7 @@ def read_folder(home: Path, debate_id: str) -> Replay:
         events=events,
         documents=documents,
         record=record,
+        read=read,
         complete=findings.complete,
         issues=tuple(dict.fromkeys(findings.issues)),
     )
@@ -335,18 +340,19 @@ def _made_again(
     debate: Debate,
     turns: Sequence[Turn],
     events: Sequence[StatusChanged],
+    read: Read,
     data: Mapping[str, bytes],
     findings: _Findings,
 ) -> None:
     """Every file that follows from the transcript, made again and compared."""
-    made = files.contents(debate, turns, events)
+    made = files.contents(debate, turns, events, read)
     for name, right in made.items():
         if name == "manifest.json":
             _last_seq(right, data.get(name), findings)
         elif name not in data:
             findings.damage(name, "it is missing.")
         elif data[name] != right:
-            for what in _unlike(name, right, data[name], _source(name, debate, data)):
+            for what in _unlike(name, right, data[name], _source(name, debate, data, read)):
                 findings.add(name, what)
     for name in sorted(set(data) - set(made) - REPORT):
         findings.add(name, "nothing in transcript.json asks for it.")
@@ -361,7 +367,9 @@ def _last_seq(right: bytes, there: bytes | None, findings: _Findings) -> None:
         findings.add("manifest.json", f"it says lastSeq {said!r}, and the transcript {is_}.")
 
 
-def _source(name: str, debate: Debate, data: Mapping[str, bytes]) -> str:
+def _source(name: str, debate: Debate, data: Mapping[str, bytes], read: Read) -> str:
+    if name in REPORT and isinstance(read, Reading):
+        return "transcript.json and the model's reading in report.json give"
     if name != "transcript.json":
         return "transcript.json gives"
     whole = json.loads(data[name])

@@ -102,6 +102,7 @@ FILED = Query(
     .where(runs.c.id == bindparam("b_id"), runs.c.last_seq == bindparam("seq"))  # or it went on
     .values(files_seq=runs.c.last_seq)
 )
+OUTDATED = Query(update(runs).where(runs.c.id == bindparam("b_id")).values(files_seq=0))
 
 
 def create(conn: Connection, debate: Debate) -> None:
@@ -197,6 +198,13 @@ def filed(conn: Connection, debate_id: str, seq: int) -> None:
     if conn.seen:
         conn.seen.pop(debate_id, None)
     FILED.run(conn, {"b_id": debate_id, "seq": seq})
+
+
+def outdated(conn: Connection, debate_id: str) -> None:
+    """Its files no longer show all that there is."""
+    if conn.seen:
+        conn.seen.pop(debate_id, None)
+    OUTDATED.run(conn, {"b_id": debate_id})
 
 
 def encoded(debate: Debate) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from moot.core.change import Change, FencedError
 from moot.core.debate import Debate, Turn
 from moot.core.events import Event
 from moot.errors import DuplicateError
-from moot.ports import Found, Held, Logged, Once, Search, Unfinished
-from moot.store import attempts, keys, lists, log, outcomes, runs
+from moot.ports import Found, Held, Logged, Once, ReportRow, Search, Unfinished
+from moot.store import attempts, keys, lists, log, outcomes, reports, runs
 from moot.store.database import Database
 from moot.store.query import Connection, SqlDatabase
 
@@ -118,8 +118,30 @@ class SqlStore:
     async def unfiled(self) -> list[str]:
         return await self._db.read(lambda conn: runs.ids(conn, runs.UNFILED))
 
-    async def filed(self, debate_id: str, seq: int) -> None:
-        await self._db.write(lambda conn: runs.filed(conn, debate_id, seq))
+    async def filed(self, debate_id: str, seq: int, report: ReportRow | None = None) -> None:
+        def work(conn: Connection) -> None:
+            runs.filed(conn, debate_id, seq)
+            if report:
+                reports.note(conn, report)
+
+        await self._db.write(work)
+
+    async def reports(self, debate_ids: Sequence[str]) -> dict[str, ReportRow]:
+        return await self._db.read(lambda conn: reports.of_debates(conn, debate_ids))
+
+    async def change_report(
+        self,
+        debate_id: str,
+        move: Callable[[ReportRow | None], ReportRow],
+        *,
+        refile: bool = False,
+    ) -> ReportRow:
+        return await self._db.write(
+            lambda conn: reports.change(conn, debate_id, move, refile=refile)
+        )
+
+    async def wanted_reports(self, now: float) -> list[str]:
+        return await self._db.read(lambda conn: reports.wanted(conn, now))
 
     async def held(self, owner: str) -> dict[str, Held]:
         return await self._db.read(lambda conn: runs.held(conn, owner))

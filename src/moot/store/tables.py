@@ -232,3 +232,91 @@ records = Table(
     Column("created_at", Text, nullable=False),
 )
 Index("debate_records_newest", records.c.created_at, records.c.path)
+
+agents = Table(
+    "debate_agents",  # saved personas
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("bio", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("stance", Text, nullable=False),
+    Column("voice", Text, nullable=False),  # JSON
+    Column("created_at", Text, nullable=False),
+    Column("updated_at", Text, nullable=False),
+)
+
+stations = Table(
+    "debate_stations",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("about", Text, nullable=False),
+    Column("public", Integer, nullable=False),
+    Column("format", Text, nullable=False),
+    Column("options", Text, nullable=False),  # JSON, as are limits, motions, agents
+    Column("limits", Text, nullable=False),
+    Column("on_failure", Text, nullable=False),
+    Column("zone", Text, nullable=False),
+    Column("cron", Text),
+    Column("missed", Text, nullable=False),
+    Column("motions", Text, nullable=False),
+    Column("agents", Text, nullable=False),
+    Column("seats", Integer),
+    # all that changes as it airs
+    Column("on_air", Text),
+    Column("free_at", Float, nullable=False),
+    Column("next_slot", Float),
+    Column("wake", Float),
+    Column("made", Integer, nullable=False),
+    Column("skipped", Integer, nullable=False),
+    Column("trouble", Text),
+    Column("created_at", Text, nullable=False),
+    Column("updated_at", Text, nullable=False),
+)
+Index("debate_stations_wake", stations.c.wake)
+Index("debate_stations_on_air", stations.c.on_air)
+
+conversations = Table(
+    "debate_conversations",  # which debates stand in a station's programme, and when
+    metadata,
+    Column("debate_id", Text, primary_key=True),
+    Column("station_id", Text, nullable=False),
+    Column("due", Float, nullable=False),
+    Column("called", Integer, nullable=False),
+    Column("waiting", Integer, nullable=False),
+    Column("aired_at", Float),
+    Column("agents", Text, nullable=False),  # JSON, by seat
+)
+Index(
+    "debate_conversations_waiting",
+    conversations.c.station_id,
+    conversations.c.due,
+    sqlite_where=text("waiting = 1"),
+    postgresql_where=text("waiting = 1"),
+)
+Index("debate_conversations_aired", conversations.c.station_id, conversations.c.aired_at)
+
+reports = Table(
+    "debate_reports",  # what a model wrote, or tried to write, of debates that have ended
+    metadata,
+    Column("debate_id", Text, primary_key=True),
+    Column("state", Text, nullable=False),  # making, made, failed
+    Column("method", Text, nullable=False),  # extraction, model
+    Column("model", Text),
+    Column("summary", Text, nullable=False),
+    Column("reading", Text),  # JSON: what the model wrote
+    Column("error", Text),  # why the last try failed
+    Column("tries", Integer, nullable=False),
+    Column("until", Float, nullable=False),  # of making: when another may try
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+    Column("cost_usd", Float, nullable=False),
+    Column("made_at", Text, nullable=False),
+)
+Index(
+    "debate_reports_making",
+    reports.c.until,
+    sqlite_where=text("state = 'making'"),
+    postgresql_where=text("state = 'making'"),
+)

@@ -16,12 +16,13 @@ from moot.core.debate import Cursor, Debate, Decision, Failure, Phase, Turn, Usa
 from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.format import Format
 from moot.core.ids import ALPHABET
+from moot.core.reading import Point, Reading
 from moot.core.request import build
 from moot.core.schedule import Step
 from moot.core.status import STATUSES, Status
 from moot.errors import ConflictError, NotFoundError
-from moot.ports import Found, Once, Search
-from moot.store import attempts, keys, lists, log, runs, tables
+from moot.ports import Found, Once, ReportRow, Search
+from moot.store import attempts, keys, lists, log, reports, runs, tables
 from moot.store.query import Connection, Query
 from moot.store.store import apply
 
@@ -273,6 +274,37 @@ class StoreContract:
         assert runs.ids(conn, runs.UNFILED) == [ended.id], "it has gone on since"
         runs.filed(conn, ended.id, 3)
         assert runs.ids(conn, runs.UNFILED) == []
+
+    def test_a_report_is_noted_once_and_changed_under_its_debates_lock(
+        self, conn: Connection
+    ) -> None:
+        debate = a_debate().but(status="completed", ended_at=AT, last_seq=3, files_seq=3)
+        runs.create(conn, debate)
+        wrote = Reading("All of it.", (("ada", (Point("One.", 1),)),), "m", Usage(1, 2, 0.5, 1), AT)
+        row = ReportRow(debate.id, "making", "extraction", "m", "Some.", until=5.0, made_at=AT)
+        reports.note(conn, row)
+        reports.note(conn, replace(row, summary="Other.", state="made"))
+        assert reports.of_debate(conn, debate.id) == row, "what is there stays"
+        assert reports.wanted(conn, 4.9) == []
+        assert reports.wanted(conn, 5.0) == [debate.id]
+
+        def move(known: ReportRow | None) -> ReportRow:
+            assert known == row
+            return replace(row, state="made", method="model", read=wrote, usage=Usage(1, 2, 0.5))
+
+        made = reports.change(conn, debate.id, move, refile=True)
+        assert reports.of_debates(conn, [debate.id, "debate_x"] * 60) == {debate.id: made}
+        assert reports.wanted(conn, 9.0) == []
+        assert runs.ids(conn, runs.UNFILED) == [debate.id], "its files are outdated"
+        with pytest.raises(NotFoundError):
+            reports.change(conn, "debate_x", move)
+
+    def test_a_report_that_could_not_be_made_is_noted_again(self, conn: Connection) -> None:
+        row = ReportRow("d", "failed", "extraction", None, error="It failed.", made_at=AT)
+        reports.note(conn, row)
+        later = replace(row, state="made", summary="Some.", error=None)
+        reports.note(conn, later)
+        assert reports.of_debate(conn, "d") == later
 
     def test_the_newest_come_first(self, conn: Connection) -> None:
         debates = [a_debate(number) for number in (2, 1, 3)]

@@ -1,0 +1,379 @@
+"""Reports by a model: on record before each call and after, paid once, and never in the way.
+
+Every debate is filed with a report by extraction first. Where a model is to write it, that is
+noted in the same transaction; whoever takes it then makes it, and the files are written again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from moot.core import limits, prompts, reading, report, retry, shapes
+from moot.core.clean import visible
+from moot.core.debate import NO_USAGE, Debate, Turn, Usage
+from moot.core.limits import Estimate
+from moot.core.prompts import Message
+from moot.core.reading import Read, Reading, Unread
+from moot.core.schedule import Step
+from moot.core.status import FINAL, POSSIBLE
+from moot.core.times import iso
+from moot.core.transcript import UNDERSTUDY
+from moot.engine import failpoints
+from moot.engine.finish import Filer
+from moot.errors import (
+    MootError,
+    ProviderContextError,
+    ProviderError,
+    ProviderInvalidError,
+    ProviderShapeError,
+    ProviderTimeoutError,
+    StateError,
+    StorageError,
+)
+from moot.ports import Call, Clock, Reply, ReportRow, ReportState, Speaker, Store
+
+log = logging.getLogger(__name__)
+
+SECONDS = 120.0  # for one call
+GRACE_SECONDS = 2.0  # until a speaker that does not keep its own deadline is cut off
+LEASE_SECONDS = SECONDS + retry.LONGEST_WAIT + 20
+"""For one try, its wait included: then another may take it."""
+AT_ONCE = 4  # reports that one process has made at a time
+MOST_TRIES = 20
+"""Calls after which nobody begins another unasked: it may be the report that workers die of."""
+
+
+class TakenError(StateError):
+    """Somebody else has the report in hand."""
+
+
+@dataclass(slots=True)
+class _Job:
+    """One report in the making."""
+
+    debate: Debate
+    turns: list[Turn]
+    model: str
+    row: ReportRow
+    otherwise: ReportState  # how it stands if this is called off
+    window: int = 0  # 0: the model's
+    spent: Usage = NO_USAGE  # by this making
+    owed: Usage = NO_USAGE  # of that, what is not on record yet
+    wrong: ProviderShapeError | None = None
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        asked = reading.prompt(self.debate, self.turns, self.window)
+        wrong = self.wrong
+        return prompts.repair(asked, wrong.said, wrong.problem) if wrong else asked
+
+
+class Reporter:
+    """One per process. `model` writes the reports, unless another is named; None: nobody does."""
+
+    def __init__(
+        self, store: Store, filer: Filer, speaker: Speaker, clock: Clock, model: str | None
+    ) -> None:
+        self._store = store
+        self._filer = filer
+        self._speaker = speaker
+        self._clock = clock
+        self._model = model
+        self._room = asyncio.Semaphore(AT_ONCE)
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._closed = False
+
+    # --- beside the debates ---
+
+    def begin(self, debate_id: str) -> None:
+        """Make the report of a debate that was filed, if a model is to; without waiting for it."""
+        if self._model and not self._closed and debate_id not in self._tasks:
+            self._begin(debate_id)
+
+    async def look(self) -> None:
+        """Begin what is wanted and nobody is at: its process died, or had no time."""
+        for debate_id in await self._store.wanted_reports(self._clock.now()):
+            if debate_id not in self._tasks and not self._closed:
+                self._begin(debate_id)
+
+    async def idle(self, debate_id: str) -> None:
+        """Wait until nothing of this report is under way here."""
+        if task := self._tasks.get(debate_id):
+            await asyncio.wait((task,))
+
+    async def close(self) -> None:
+        """Let go of what is under way: it is wanted still."""
+        self._closed = True
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _begin(self, debate_id: str) -> None:
+        task = asyncio.create_task(self._wanted(debate_id), name=f"moot-report-{debate_id}")
+        self._tasks[debate_id] = task
+        task.add_done_callback(lambda _: self._tasks.pop(debate_id, None))
+
+    async def _wanted(self, debate_id: str) -> None:
+        """Make one that is wanted. Whatever happens, the debate and its files stay as they are."""
+        async with self._room:
+            try:
+                row = (await self._store.reports([debate_id])).get(debate_id)
+                if row and row.state == "making" and row.until <= self._clock.now():
+                    await self._make(debate_id, row.model, asked=False)
+            except TakenError as reason:
+                log.debug("%s", reason)
+            except MootError as error:
+                log.warning("the report of %s was not made: %s", debate_id, error)
+            except Exception as error:  # a fault of ours; its words may hold what was said
+                log.error("the report of %s was not made: %s", debate_id, type(error).__name__)
+
+    # --- one report ---
+
+    async def make(self, debate_id: str, model: str | None = None) -> dict[str, Any]:
+        """Make the report anew, and its files. Raises what went wrong, with all as it was before.
+
+        By `model`, else by the one that is set, else by extraction; what a model has written stays
+        until another writes, or `model` names one that is none.
+        """
+        return await self._make(debate_id, model or self._model, asked=True, keep=model is None)
+
+    async def read(self, debate_id: str) -> dict[str, Any]:
+        """The report as it stands, of a debate in whatever state."""
+        debate = await self._store.load(debate_id)
+        row = (await self._store.reports([debate_id])).get(debate_id)
+        turns = await self._store.turns(debate_id)
+        return await self._report(debate, turns, row.read if row else None)
+
+    async def _make(
+        self, debate_id: str, model: str | None, *, asked: bool, keep: bool = True
+    ) -> dict[str, Any]:
+        debate = await self._store.load(debate_id)
+        if debate.status not in FINAL:
+            raise StateError(
+                f"A report is made once a debate has ended; this one is {debate.status}. "
+                f"{POSSIBLE[debate.status]}"
+            )
+        turns = await self._store.turns(debate_id)
+        before = (await self._store.reports([debate_id])).get(debate_id)
+        row = await self._store.change_report(debate_id, self._claim(debate_id, model, asked))
+        otherwise = before.state if before and asked else "making"
+        job = _Job(debate, turns, model or "", row, otherwise)
+        try:
+            read = await self._read(job) if model else None
+            read = row.read if read is None and keep else read
+            made = await self._report(debate, turns, read)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._end(job, job.otherwise))
+            raise
+        except Exception as error:
+            sentence = _sentence(error)
+            await self._end(job, "failed", error=sentence)
+            if isinstance(error, MootError):
+                error.args = (sentence,)
+            raise
+        await self._end(job, "made", read, made)
+        failpoints.hit("read")
+        await self._filer.file(debate_id)
+        return made
+
+    def _claim(
+        self, debate_id: str, model: str | None, asked: bool
+    ) -> Callable[[ReportRow | None], ReportRow]:
+        """Take it, unless somebody has it."""
+
+        def move(row: ReportRow | None) -> ReportRow:
+            now = self._clock.now()
+            row = row or ReportRow(debate_id, "making", "extraction", model)
+            if row.state == "making" and row.until > now:
+                raise TakenError(
+                    f"The report of {debate_id} is being made right now; ask for it in a moment."
+                )
+            if not asked and row.state != "making":
+                raise TakenError(f"The report of {debate_id} has been made.")
+            return _begun(row, model, now)
+
+        return move
+
+    async def _read(self, job: _Job) -> Read:
+        """What a model makes of it; None where no model is there, or nothing to read."""
+        if job.row.tries > MOST_TRIES and job.otherwise == "making":
+            raise StateError(f"Nobody has come to the end of this report in {MOST_TRIES} calls.")
+        if not reading.speakers(job.debate, job.turns):
+            return None
+        for attempt in range(1, retry.MAX_RETRIES + 3):  # a repair beside the retries
+            card = await asyncio.to_thread(self._speaker.card, job.model)
+            if card.model == UNDERSTUDY:
+                return None
+            job.window = min(job.window or card.window, card.window)
+            call = await asyncio.to_thread(self._call, job)
+            if not self._fits(job, call):
+                return self._unread(job)
+            try:
+                return await self._written(job, call)
+            except ProviderError as error:
+                used = Usage(error.input_tokens, error.output_tokens, error.cost_usd, calls=1)
+                job.spent, job.owed = job.spent + used, job.owed + used
+                await self._again(job, call, error, attempt)
+        raise AssertionError("the last try decides")
+
+    def _call(self, job: _Job) -> Call:
+        debate, turns = job.debate, job.turns
+        last = turns[-1].round if turns else 0
+        step = Step(last + 1, "report", debate.seats[0].id, "summary", None, "")
+        return Call(
+            model=job.model,
+            messages=job.messages,
+            max_tokens=reading.max_tokens(debate, turns),
+            seconds=SECONDS,
+            debate=debate,
+            step=step,
+            heard=tuple(turns),
+            schema=reading.schema(debate, turns),
+        )
+
+    def _fits(self, job: _Job, call: Call) -> bool:
+        """Whether the debate's budget has room for it, beside all that was spent."""
+        if not limits.bounded(job.debate.limits):
+            return True
+        card = self._speaker.card(job.model)
+        asked, told = prompts.size(call.messages), call.max_tokens
+        cost = asked * (card.input_price or 0.0) + told * (card.output_price or 0.0)
+        used = job.debate.usage + job.row.usage + job.owed
+        return limits.fits(used, job.debate.limits, Estimate(asked + told, cost))
+
+    def _unread(self, job: _Job) -> Unread:
+        if isinstance(job.row.read, Reading):
+            raise StateError(
+                "The budget of this debate has no room for another report by a model. "
+                "The one that there is stays."
+            )
+        return Unread("budget")
+
+    async def _written(self, job: _Job, call: Call) -> Reading | None:
+        reply = await self._speak(job, call)
+        if reply.model == UNDERSTUDY:
+            return None
+        usage = reply.usage.with_calls(1)
+        try:
+            found = reply.data if reply.data is not None else shapes.find(reply.text)
+            read = reading.read(
+                visible(found), job.debate, job.turns, reply.model, job.spent + usage, self._now()
+            )
+        except ValueError as error:
+            problem = f"{error}{'; it was cut by the token limit' if reply.cut else ''}"
+            raise ProviderShapeError(
+                f"{reply.model} did not give the report its shape: {problem}.",
+                said=reply.text,
+                problem=problem,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                cost_usd=usage.cost_usd,
+            ) from None
+        job.owed += usage
+        return read
+
+    async def _speak(self, job: _Job, call: Call) -> Reply:
+        try:
+            async with asyncio.timeout(SECONDS + GRACE_SECONDS):
+                return await self._speaker.speak(call, lambda _: None)
+        except TimeoutError:
+            words = f"{call.model} took longer than {call.seconds:g} s."
+            raise ProviderTimeoutError(words) from None
+        except asyncio.CancelledError:
+            job.owed += Usage(prompts.size(call.messages), calls=1, estimated=True)
+            raise
+        except ProviderError:
+            raise
+        except Exception as error:  # a speaker's own mistake must not end the worker
+            name = type(error).__name__  # and its words may hold what nobody should read
+            log.error("the speaker for %s failed: %s", call.model, name)
+            raise ProviderInvalidError(f"{call.model} could not be called ({name}).") from None
+
+    async def _again(self, job: _Job, call: Call, error: ProviderError, attempt: int) -> None:
+        """Wait, and put the next try on record; or raise, where no try can mend it."""
+        decision = retry.decide(error, attempt, job.wrong is not None)
+        log.info("%s: a report failed, try %d: %s", job.debate.id, attempt, error.code)
+        if decision.wait is None:
+            raise error
+        if isinstance(error, ProviderShapeError):
+            job.wrong = error
+        if isinstance(error, ProviderContextError):
+            job.window = min(job.window, prompts.size(call.messages) + call.max_tokens) // 2
+        await asyncio.sleep(decision.wait)
+        job.row = await self._store.change_report(
+            job.debate.id,
+            lambda row: _begun(_with(_mine(row, job), job.owed), job.model, self._clock.now()),
+        )
+        job.owed = NO_USAGE
+
+    async def _end(
+        self,
+        job: _Job,
+        state: ReportState,
+        read: Read = None,
+        made: dict[str, Any] | None = None,
+        *,
+        error: str | None = None,
+    ) -> None:
+        """Write what came of it, and what it took. Without a report, the one before stands."""
+
+        def move(row: ReportRow | None) -> ReportRow:
+            ended = replace(_with(_mine(row, job), job.owed), state=state, until=0.0, error=error)
+            if made is None:
+                return ended
+            wrote = read.model if isinstance(read, Reading) else None
+            return replace(
+                ended,
+                method="model" if wrote else "extraction",
+                model=wrote,
+                summary=report.brief(made),
+                read=read,
+                made_at=self._now(),
+            )
+
+        try:
+            await self._store.change_report(job.debate.id, move, refile=made is not None)
+        except TakenError:  # what was spent is counted, whoever has it by now
+            await self._store.change_report(job.debate.id, lambda row: _with(row, job.owed))
+            raise
+
+    async def _report(self, debate: Debate, turns: list[Turn], read: Read) -> dict[str, Any]:
+        try:
+            return await asyncio.to_thread(report.report, debate, turns, read)
+        except Exception as error:  # a fault of ours, and no reason to lose anything
+            raise StorageError(
+                f"The report of {debate.id} cannot be made from what was said "
+                f"({type(error).__name__}). The debate itself is as it was."
+            ) from error
+
+    def _now(self) -> str:
+        return iso(self._clock.now())
+
+
+def _begun(row: ReportRow, model: str | None, now: float) -> ReportRow:
+    """On record before the call."""
+    tries = row.tries + (1 if model else 0)
+    return replace(row, state="making", model=model, tries=tries, until=now + LEASE_SECONDS)
+
+
+def _mine(row: ReportRow | None, job: _Job) -> ReportRow:
+    """Who was away for longer than the lease has lost it."""
+    if row is None or row.tries != job.row.tries or row.state != "making":
+        raise TakenError(f"The report of {job.debate.id} was taken by another.")
+    return row
+
+
+def _with(row: ReportRow | None, owed: Usage) -> ReportRow:
+    if row is None:
+        raise TakenError("The report is gone.")
+    return replace(row, usage=row.usage + owed)
+
+
+def _sentence(error: Exception) -> str:
+    """Why it was not made, for people."""
+    if not isinstance(error, MootError):
+        return f"The report could not be made ({type(error).__name__})."
+    return error.message.replace("restart the speaker", "make the report again")

@@ -1,0 +1,718 @@
+"""Reports of every format, by extraction and by a model: paid once, never in a debate's way."""
+
+import asyncio
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moot.bootstrap import open_service
+from moot.core import prompts, report, report_page, report_text, retry
+from moot.core.debate import Debate, Usage
+from moot.core.reading import Reading, of_report
+from moot.engine import failpoints, reporting
+from moot.engine.service import Service
+from moot.errors import (
+    InputError,
+    ProviderContextError,
+    ProviderError,
+    ProviderUnavailableError,
+    StateError,
+)
+from moot.ports import Call, ModelCard, ReportRow
+from moot.settings import Settings
+from moot.store import files, schema
+from moot.store.reindex import examine, reindex
+from moot.store.store import open_database
+from moot.testing.speaker import ScriptedSpeaker
+from tests.integration import wire
+from tests.integration.councils import council_speaker
+from tests.served import served
+
+COUNCIL = {"problem": "Should we ship <now>?", "outputType": "decision"}
+FORMATS = ("standard", "classic", "custom", "duel", "council")
+WRITER = "openai:writer"
+DEAD = ProviderUnavailableError("The line to OpenAI is dead. Wait, then restart the speaker.")
+Answer = Callable[[Call], str | ProviderError]
+
+
+def written(call: Call) -> dict[str, Any]:
+    """What a good model answers, from what it was asked."""
+    assert call.schema
+    ids = call.schema["properties"]["speakers"]["items"]["properties"]["speaker"]["enum"]
+    first = {turn.actor: turn.seq for turn in reversed(call.heard)}
+    points = [{"speaker": i, "points": [{"text": f"{i} holds on.", "turn": first[i]}]} for i in ids]
+    return {"summary": "They spoke, and “nobody” <b>moved</b>.", "speakers": points}
+
+
+def well(call: Call) -> str:
+    return json.dumps(written(call))
+
+
+class Voices(ScriptedSpeaker):
+    """Everyone speaks as in a council; reports are written as the test says."""
+
+    def __init__(self, answer: Answer = well, window: int = 100_000, seconds: float = 0.0) -> None:
+        others = council_speaker()
+
+        def script(call: Call) -> str | ProviderError:
+            return answer(call) if call.step.stage == "report" else others._script(call)
+
+        super().__init__(script)
+        self.window = window
+        self.slow = seconds
+
+    def card(self, model: str) -> ModelCard:
+        return ModelCard(model, self.window, 1e-6, 2e-6)
+
+    async def speak(self, call: Call, say: Any) -> Any:
+        self._seconds = self.slow if call.step.stage == "report" else 0.0
+        return await super().speak(call, say)
+
+    @property
+    def reports(self) -> list[Call]:
+        return [call for call in self.calls if call.step.stage == "report"]
+
+
+@pytest.fixture(autouse=True)
+def quick_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "WAITS", (0.01, 0.02, 0.03))
+
+
+def a_home(tmp_path: Path, model: str | None = WRITER, **more: Any) -> Settings:
+    return Settings(home=tmp_path / "home", report_model=model, sweep_seconds=0.1, **more)
+
+
+async def hold(service: Service, format_: str = "duel", **asked: Any) -> Debate:
+    if format_ == "council":
+        made = await service.council(COUNCIL)
+    else:
+        made = await service.create("Ship <it>?", format=format_, **asked)
+    return await service.wait(made.id)
+
+
+def run(settings: Settings, voices: Any, work: Callable[[Service], Any], **more: Any) -> Any:
+    async def go() -> Any:
+        async with open_service(settings, speaker=voices, recover=False, **more) as service:
+            return await work(service)
+
+    return asyncio.run(go())
+
+
+def wanted(**changes: Any) -> Callable[[ReportRow | None], ReportRow]:
+    """A move: a model is to write it, and nobody is at it."""
+
+    def move(row: ReportRow | None) -> ReportRow:
+        assert row
+        return replace(row, **{"state": "making", "model": WRITER, "until": 0.0, **changes})
+
+    return move
+
+
+async def row_of(service: Service, debate_id: str) -> ReportRow:
+    return (await service.reports([debate_id]))[debate_id]
+
+
+def filed(settings: Settings, debate_id: str) -> dict[str, Any]:
+    folder = settings.home / "records" / "debates" / debate_id
+    return json.loads((folder / "report.json").read_bytes())
+
+
+def issues(settings: Settings, debate_id: str) -> tuple[str, ...]:
+    return examine(settings.home, settings.database, debate_id).issues
+
+
+# --- each format ---
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_model_writes_the_report_once_and_replay_is_clean(tmp_path: Path, format_: str) -> None:
+    settings, voices = a_home(tmp_path), Voices()
+
+    async def work(service: Service) -> tuple[Debate, ReportRow, dict[str, Any]]:
+        debate = await hold(service, format_)
+        return debate, await row_of(service, debate.id), await service.report(debate.id)
+
+    debate, row, told = run(settings, voices, work)
+    assert (debate.status, len(voices.reports)) == ("completed", 1)
+    assert (row.state, row.method, row.model, row.tries) == ("made", "model", WRITER, 1)
+    assert row.summary == told["summary"]["text"] == written(voices.reports[0])["summary"]
+    assert (row.usage.input_tokens, row.usage.cost_usd) == (10, 0.001)
+    assert filed(settings, debate.id) == told
+    assert (told["method"], told["summary"]["by"]) == ("model", "model")
+    assert told["writer"]["costUsd"] == 0.001
+    spoke = [
+        who for who in told["speakers"] if who["statistics"]["words"] and who["role"] != "host"
+    ]
+    assert spoke
+    for who in spoke:
+        (point,) = who["mainPoints"]
+        assert point["text"] == f"{who['id']} holds on."
+    closes = {"classic": "host", "custom": "host", "council": "judge"}
+    assert (told["closing"] or {}).get("by") == closes.get(format_)
+    folder = settings.home / "records" / "debates" / debate.id
+    for name in ("report.md", "report.html"):
+        assert f"written by a model, {WRITER}" in (folder / name).read_text()
+        assert "<b>moved" not in (folder / name).read_text()
+    assert issues(settings, debate.id) == ()
+    if isinstance(settings.database, Path):
+        for path in settings.file.parent.iterdir():
+            path.unlink()
+        assert issues(settings, debate.id) == (), "the files alone hold what the model wrote"
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_without_a_model_every_format_has_a_report_by_extraction(
+    tmp_path: Path, format_: str
+) -> None:
+    settings, voices = a_home(tmp_path, None), Voices()
+
+    async def work(service: Service) -> tuple[Debate, ReportRow]:
+        debate = await hold(service, format_)
+        assert await service.remake_report(debate.id) == await service.report(debate.id)
+        return debate, await row_of(service, debate.id)
+
+    debate, row = run(settings, voices, work)
+    assert voices.reports == []
+    assert (row.state, row.method, row.model, row.read) == ("made", "extraction", None, None)
+    assert (row.tries, row.usage) == (0, Usage())
+    told = filed(settings, debate.id)
+    assert told["method"] == "extraction"
+    assert row.summary == report.brief(told) != ""
+    assert "No model wrote this report" in report_text.markdown(told)
+    assert issues(settings, debate.id) == ()
+
+
+def test_a_degraded_debate_has_its_report_with_its_gaps(tmp_path: Path) -> None:
+    settings, voices = a_home(tmp_path), Voices()
+    said = voices._script
+    gap = ("critic", 1)
+    failing = council_speaker(frozenset({gap}))._script
+
+    def script(call: Call) -> str | ProviderError:
+        return (failing if (call.step.actor, call.step.round) == gap else said)(call)
+
+    voices._script = script
+    debate = run(settings, voices, lambda service: hold(service, "council"))
+    told = filed(settings, debate.id)
+    assert (debate.status, debate.degraded, told["degraded"]) == ("completed", True, True)
+    assert [failure["speaker"] for failure in told["failures"]] == ["critic"]
+    assert told["method"] == "model"
+    assert issues(settings, debate.id) == ()
+
+
+def test_five_hundred_turns_fit_into_a_small_window(tmp_path: Path) -> None:
+    settings, voices = a_home(tmp_path), Voices(window=8192)
+    seats = [{"name": f"N{number}"} for number in range(10)]
+
+    async def work(service: Service) -> Debate:
+        return await hold(service, "standard", participants=seats, options={"rounds": 50},
+                          limits={"max_turns": 500})  # fmt: skip
+
+    debate = run(settings, voices, work)
+    (call,) = voices.reports
+    told = filed(settings, debate.id)
+    assert (debate.turns, told["totals"]["turns"], told["method"]) == (500, 500, "model")
+    assert prompts.size(call.messages) + call.max_tokens <= 8192
+    text = call.messages[-1].text
+    last = max(turn["turn"] for turn in told["timeline"])
+    assert f"turn {last})" in text, "the end is not lost"
+    for number in range(10):
+        assert text.count(f"N{number} (n{number}, ") > 3, "everyone is heard"
+    page = (settings.home / "records" / "debates" / debate.id / "report.html").read_text()
+    assert page.count('class="dot') == 500
+    assert issues(settings, debate.id) == ()
+
+
+# --- what can go wrong ---
+
+
+def test_a_dead_provider_leaves_the_debate_and_the_report_can_be_made_later(tmp_path: Path) -> None:
+    settings, voices = a_home(tmp_path), Voices(lambda _: DEAD)
+
+    async def dead(service: Service) -> tuple[Debate, ReportRow]:
+        debate = await hold(service)
+        row = await row_of(service, debate.id)
+        with pytest.raises(ProviderUnavailableError, match="then make the report again"):
+            await service.remake_report(debate.id)
+        return await service.get(debate.id), row
+
+    debate, row = run(settings, voices, dead)
+    assert (debate.status, debate.degraded, debate.failure) == ("completed", False, None)
+    assert (row.state, row.method, row.tries) == ("failed", "extraction", 4)
+    assert row.error == "The line to OpenAI is dead. Wait, then make the report again."
+    assert row.summary == report.brief(filed(settings, debate.id))
+    assert filed(settings, debate.id)["method"] == "extraction"
+    assert issues(settings, debate.id) == ()
+
+    async def later(service: Service) -> ReportRow:
+        await service.supervisor.sweep()
+        assert again.reports == [], "what has failed is left to a person"
+        assert (await service.remake_report(debate.id))["method"] == "model"
+        return await row_of(service, debate.id)
+
+    again = Voices()
+    row = run(settings, again, later)
+    assert (row.state, row.method, row.error, row.tries) == ("made", "model", None, 9)
+    assert filed(settings, debate.id)["method"] == "model"
+    assert issues(settings, debate.id) == ()
+
+
+def test_a_model_that_fails_later_does_not_cost_the_reading_there_is(tmp_path: Path) -> None:
+    settings, voices = a_home(tmp_path), Voices()
+    debate = run(settings, voices, hold)
+    before = filed(settings, debate.id)
+
+    async def work(service: Service) -> dict[str, Any]:
+        with pytest.raises(ProviderUnavailableError):
+            await service.remake_report(debate.id)
+        return await service.report(debate.id)
+
+    assert run(settings, Voices(lambda _: DEAD), work) == before == filed(settings, debate.id)
+    plain = run(a_home(tmp_path, None), Voices(), lambda service: service.remake_report(debate.id))
+    assert plain == before, "nor does asking without a model"
+    nobody = run(a_home(tmp_path, "local"), None, lambda service: service.remake_report(debate.id))
+    assert nobody == before, "nor where the model is only the understudy"
+    assert issues(settings, debate.id) == ()
+
+
+def test_an_answer_without_its_shape_is_shown_to_the_model_once(tmp_path: Path) -> None:
+    answers: list[str] = []
+
+    def answer(call: Call) -> str:
+        said = written(call)
+        answers.append(call.messages[-1].text)
+        if len(answers) == 1:
+            return json.dumps({**said, "speakers": said["speakers"][:1]})
+        return f"Here it is:\n```json\n{json.dumps(said)}\n```"
+
+    settings, voices = a_home(tmp_path), Voices(answer)
+    debate = run(settings, voices, hold)
+    assert "there is no point of ben" in answers[1]
+    wrote = filed(settings, debate.id)["writer"]
+    assert (wrote["calls"], wrote["inputTokens"]) == (2, 20)
+
+    settings, voices = a_home(tmp_path / "other"), Voices(lambda _: "I would rather not.")
+
+    async def never(service: Service) -> tuple[Debate, ReportRow]:
+        debate = await hold(service)
+        return debate, await row_of(service, debate.id)
+
+    debate, row = run(settings, voices, never)
+    assert (row.state, row.tries, len(voices.reports)) == ("failed", 2, 2)
+    assert row.usage.input_tokens == 20, "what was paid is on record"
+    assert filed(settings, debate.id)["method"] == "extraction"
+
+
+def test_a_window_that_proves_smaller_gets_a_shorter_prompt(tmp_path: Path) -> None:
+    def answer(call: Call) -> str | ProviderError:
+        if prompts.size(call.messages) > 3000:
+            return ProviderContextError("too long")
+        return well(call)
+
+    settings, voices = a_home(tmp_path), Voices(answer)
+
+    def talk(call: Call) -> str | ProviderError:
+        return (
+            answer(call) if call.step.stage == "report" else f"{call.step.round}: " + "word " * 500
+        )
+
+    voices._script = talk
+    debate = run(settings, voices, hold)
+    assert filed(settings, debate.id)["method"] == "model"
+    first, *_, last = (prompts.size(call.messages) for call in voices.reports)
+    assert first > 3000 >= last
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@pytest.fixture
+def killed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    def at(place: str) -> None:
+        def hook(reached: str) -> None:
+            if reached == place:
+                raise Killed
+
+        monkeypatch.setattr(failpoints, "hook", hook)
+
+    return at
+
+
+def test_a_crash_between_the_record_and_the_files_costs_no_second_call(
+    tmp_path: Path, killed: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, settings, voices = a_home(tmp_path, None), a_home(tmp_path), Voices()
+    debate = run(plain, voices, hold)
+    killed("read")
+    with pytest.raises(Killed):
+        run(settings, voices, lambda service: service.remake_report(debate.id))
+    monkeypatch.setattr(failpoints, "hook", None)
+    assert filed(settings, debate.id)["method"] == "extraction"
+    assert issues(settings, debate.id) == (
+        "report.json and debate_reports disagree on reading.",
+    ), "until somebody looks, it is said"
+    run(plain, voices, lambda service: service.supervisor.sweep())
+    assert filed(settings, debate.id)["method"] == "model"
+    assert len(voices.reports) == 1
+    assert issues(settings, debate.id) == ()
+
+
+def test_a_report_whose_process_died_is_made_by_the_next(tmp_path: Path) -> None:
+    plain, voices = a_home(tmp_path, None), Voices()
+    debate = run(plain, voices, hold)
+
+    async def died(service: Service) -> None:
+        store = service._store
+        now = service._clock.now()
+        await store.change_report(debate.id, wanted(until=now + 60, tries=1))
+        await service.supervisor.sweep()
+        with pytest.raises(StateError, match="being made right now"):
+            await service.remake_report(debate.id)
+        assert voices.reports == [], "it may be alive"
+        await store.change_report(debate.id, wanted(until=now - 1, tries=1))
+        await service.supervisor.sweep()
+        await service._reporter.idle(debate.id)
+
+    run(plain, voices, died)
+    assert [call.model for call in voices.reports] == [WRITER], "the one that it was wanted of"
+    assert filed(plain, debate.id)["method"] == "model"
+
+
+def test_what_kills_whoever_makes_it_is_given_up(tmp_path: Path) -> None:
+    plain, voices = a_home(tmp_path, None), Voices()
+
+    async def work(service: Service) -> ReportRow:
+        debate = await hold(service)
+        tries = reporting.MOST_TRIES
+        await service._store.change_report(debate.id, wanted(tries=tries))
+        await service.supervisor.sweep()
+        await service._reporter.idle(debate.id)
+        return await row_of(service, debate.id)
+
+    row = run(plain, voices, work)
+    assert (row.state, voices.reports) == ("failed", [])
+
+
+def test_two_at_once_pay_once(tmp_path: Path) -> None:
+    plain, settings, voices = a_home(tmp_path, None), a_home(tmp_path), Voices(seconds=0.2)
+    debate = run(plain, voices, hold)
+
+    async def both() -> list[Any]:
+        async with (
+            open_service(settings, speaker=voices, recover=False) as one,
+            open_service(settings, speaker=voices, recover=False) as other,
+        ):
+            asked = [service.remake_report(debate.id) for service in (one, other, one, other)]
+            results = await asyncio.gather(*asked, return_exceptions=True)
+            await one._store.change_report(debate.id, wanted())
+            await asyncio.gather(*(service.supervisor.sweep() for service in (one, other)))
+            await asyncio.gather(*(s._reporter.idle(debate.id) for s in (one, other)))
+            return results
+
+    results = asyncio.run(both())
+    refused = [result for result in results if isinstance(result, StateError)]
+    assert len(refused) == 3
+    assert len(voices.reports) == 2, "one that was asked for, one that was wanted"
+    assert issues(settings, debate.id) == ()
+
+
+def test_closing_lets_go_of_it_at_once_and_the_next_start_makes_it(tmp_path: Path) -> None:
+    settings, voices = a_home(tmp_path), Voices(seconds=30)
+
+    async def closed() -> str:
+        async with open_service(settings, speaker=voices, recover=False) as service:
+            made = await service.create("Ship it?", format="duel")
+            async with asyncio.timeout(10):
+                while not voices.reports:
+                    await asyncio.sleep(0.01)
+            return made.id
+
+    debate_id = asyncio.run(closed())
+    assert voices.cancelled == 1
+
+    async def again() -> ReportRow:
+        async with open_service(settings, speaker=Voices()) as service:
+            async with asyncio.timeout(10):
+                while (row := await row_of(service, debate_id)).state != "made":
+                    await asyncio.sleep(0.02)
+                await service._reporter.idle(debate_id)
+            return row
+
+    row = asyncio.run(again())
+    assert (row.method, row.tries) == ("model", 2)
+    assert row.usage.input_tokens > 10, "the call that was called off is counted too"
+    assert filed(settings, debate_id)["method"] == "model"
+
+
+def test_a_fault_in_the_report_costs_nothing_but_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, voices = a_home(tmp_path, None), Voices()
+
+    def fault(*_: Any) -> Any:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(report, "report", fault)
+
+        async def work(service: Service) -> tuple[Debate, ReportRow]:
+            debate = await hold(service, "council")
+            with pytest.raises(Exception, match=r"ZeroDivisionError.*as it was"):
+                await service.remake_report(debate.id)
+            return await service.get(debate.id), await row_of(service, debate.id)
+
+        debate, row = run(settings, voices, work)
+    assert (debate.status, debate.files_seq) == ("completed", debate.last_seq)
+    assert row.state == "failed"
+    assert "ZeroDivisionError" in (row.error or "")
+    folder = settings.home / "records" / "debates" / debate.id
+    assert (folder / "final-packet.json").exists()
+    assert (folder / "transcript.md").exists()
+    assert not list(folder.glob("report.*"))
+    missing = [f"{name}: it is missing." for name in files.REPORT]
+    assert sorted(issues(settings, debate.id)) == sorted(missing)
+    run(settings, voices, lambda service: service.remake_report(debate.id))
+    assert issues(settings, debate.id) == ()
+
+
+# --- limits, and models that are none ---
+
+
+def test_a_budget_without_room_gives_extraction_and_says_so(tmp_path: Path) -> None:
+    settings, voices = a_home(tmp_path), Voices()
+    limits = {"max_cost_usd": 0.0125}
+
+    async def work(service: Service) -> tuple[Debate, ReportRow]:
+        debate = await hold(service, limits=limits)
+        return debate, await row_of(service, debate.id)
+
+    debate, row = run(settings, voices, work)
+    assert (debate.status, debate.stop_reason) == ("completed", "max_turns")
+    assert voices.reports != []
+    assert filed(settings, debate.id)["method"] == "model", "there is room for it"
+
+    limits["max_cost_usd"] = 0.0085
+    settings, voices = a_home(tmp_path / "other"), Voices()
+    debate, row = run(settings, voices, work)
+    assert (debate.status, debate.stop_reason, debate.turns) == ("completed", "max_turns", 6)
+    assert voices.reports == []
+    assert (row.state, row.method) == ("made", "extraction")
+    told = filed(settings, debate.id)
+    assert (told["method"], told["unread"]) == ("extraction", "budget")
+    folder = settings.home / "records" / "debates" / debate.id
+    for name in ("report.md", "report.html"):
+        assert "was not asked: the budget" in (folder / name).read_text()
+    assert issues(settings, debate.id) == ()
+
+
+def test_the_understudy_writes_no_report(tmp_path: Path) -> None:
+    for model in ("local", "local:understudy"):
+        settings = a_home(tmp_path / model.replace(":", "-"), model)
+
+        async def work(service: Service) -> tuple[Debate, ReportRow]:
+            debate = await hold(service)
+            return debate, await row_of(service, debate.id)
+
+        debate, row = run(settings, None, work)
+        assert (row.state, row.method, row.error) == ("made", "extraction", None)
+        assert filed(settings, debate.id)["method"] == "extraction"
+        assert issues(settings, debate.id) == ()
+
+
+def test_a_model_that_cannot_be_is_said_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="MOOT_REPORT_MODEL: there is no provider 'gtp'"):
+        run(a_home(tmp_path, "gtp:5"), Voices(), hold)
+
+
+def test_a_debate_that_has_not_ended_is_reported_but_not_filed(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        made = await service.create("Ship it?", format="duel", start=False)
+        assert (await service.report(made.id))["status"] == "scheduled"
+        with pytest.raises(StateError, match="once a debate has ended; this one is scheduled"):
+            await service.remake_report(made.id)
+        assert await service.reports([made.id]) == {}
+
+    run(a_home(tmp_path), Voices(), work)
+
+
+# --- files and database ---
+
+
+def test_reindex_brings_back_what_the_model_wrote(tmp_path: Path) -> None:
+    settings = a_home(tmp_path)
+    debate = run(settings, Voices(), hold)
+    other = a_home(tmp_path).model_copy(update={"database_url": None})
+    for path in other.file.parent.glob("*"):
+        path.unlink()
+    schema.prepare(other.file)
+
+    async def index() -> Any:
+        database = open_database(other.file, 1)
+        try:
+            return [await reindex(database, other.home) for _ in range(2)]
+        finally:
+            database.close()
+
+    first, second = asyncio.run(index())
+    assert (first.indexed, first.skipped, second.present) == ([debate.id], {}, 1)
+    voices = Voices()
+    told = run(other, voices, lambda service: service.report(debate.id))
+    assert told == filed(settings, debate.id)
+    assert (told["method"], voices.reports) == ("model", [])
+
+
+def test_tampering_with_a_models_report_is_found(tmp_path: Path) -> None:
+    settings = a_home(tmp_path)
+    debate = run(settings, Voices(), hold)
+    folder = settings.home / "records" / "debates" / debate.id
+    kept = {name: (folder / name).read_bytes() for name in (*files.REPORT, files.MANIFEST)}
+    told = json.loads(kept["report.json"])
+
+    def write(**data: bytes) -> None:
+        for name, content in {**kept, **data}.items():
+            (folder / name).write_bytes(content)
+
+    def mended(**data: bytes) -> dict[str, bytes]:
+        manifest = json.loads(kept[files.MANIFEST])
+        for name, content in data.items():
+            manifest["files"][name] = hashlib.sha256(content).hexdigest()
+        return {**data, files.MANIFEST: files.as_json(manifest)}
+
+    changed = {**told, "summary": {**told["summary"], "text": "All moved."}}
+    write(**mended(**{"report.json": files.as_json(changed)}))
+    found = " ".join(issues(settings, debate.id))
+    for name in (
+        "report.md: line",
+        "report.html: line",
+        "debate_reports disagree on reading.summary",
+    ):
+        assert name in found
+    whole = {
+        "report.json": files.as_json(changed),
+        "report.md": report_text.markdown(changed).encode(),
+        "report.html": report_page.html(changed).encode(),
+    }
+    write(**mended(**whole))
+    assert issues(settings, debate.id) == (
+        "report.json and debate_reports disagree on reading.summary.",
+    ), "with all its files made to fit, the database knows"
+    for damage in (
+        {"method": "magic"}, {"writer": None}, {"writer": {**told["writer"], "inputTokens": -1}},
+        {"speakers": []}, {"summary": {**told["summary"], "text": "x" * 9000}},
+        {"totals": {**told["totals"], "words": 1}}, {"closing": {"text": "x", "by": "host"}},
+        {"unread": "budget"},
+    ):  # fmt: skip
+        write(**mended(**{"report.json": files.as_json({**told, **damage})}))
+        assert issues(settings, debate.id), damage
+    write()
+    assert issues(settings, debate.id) == ()
+    (folder / "report.html").unlink()
+    run(settings, Voices(lambda _: DEAD), lambda s: s.remake_report(debate.id, "local:understudy"))
+    assert filed(settings, debate.id)["method"] == "extraction", "asked for"
+    assert issues(settings, debate.id) == ()
+
+
+def test_what_was_said_is_not_mended_by_a_report(tmp_path: Path) -> None:
+    settings = a_home(tmp_path, None)
+    debate = run(settings, Voices(), hold)
+    folder = settings.home / "records" / "debates" / debate.id
+    path = folder / "transcript.md"
+    path.write_text(path.read_text() + "Somebody was here.")
+    (folder / "report.md").unlink()
+    run(settings, Voices(), lambda service: service.remake_report(debate.id))
+    assert (folder / "report.md").exists()
+    assert {issue.partition(":")[0] for issue in issues(settings, debate.id)} == {"transcript.md"}
+
+
+# --- the real parts ---
+
+
+class Writing(wire.Wire):
+    """OpenAI, as far as a report goes."""
+
+    async def _ok(self, dialect: Any, request: wire.Request, writer: Any) -> None:
+        said = {"speaker": "ada", "points": [{"text": "Ada says yes.", "turn": 3}]}
+        no = {"speaker": "ben", "points": [{"text": "Ben says no.", "turn": 3}]}
+        text = json.dumps({"summary": "One yes, one no.", "speakers": [said, no]})
+        await wire._stream(writer, wire._events(dialect, (text[:20], text[20:]), "stop"))
+
+
+@pytest.mark.parametrize("vendor", ["openai", "claude"])
+def test_the_vendors_own_sdk_writes_a_report(tmp_path: Path, vendor: str) -> None:
+    async def go() -> tuple[dict[str, Any], list[wire.Request], str]:
+        async with Writing() as there:
+            keys: dict[str, Any] = {
+                "OPENAI_API_KEY": "sk-x", "OPENAI_BASE_URL": there.url("openai"),
+                "ANTHROPIC_API_KEY": "sk-x", "ANTHROPIC_BASE_URL": there.url("claude"),
+            }  # fmt: skip
+            settings = a_home(tmp_path, f"{vendor}:tiny", **keys)
+            async with open_service(settings, recover=False) as service:
+                seats = [{"name": "Ada"}, {"name": "Ben"}]
+                made = await service.create("Ship?", format="duel", participants=seats)
+                await service.wait(made.id)
+                return await service.report(made.id), there.requests, made.id
+
+    told, requests, debate_id = asyncio.run(go())
+    assert (told["method"], told["summary"]["text"]) == ("model", "One yes, one no.")
+    assert told["writer"]["model"] == f"{vendor}:tiny"
+    assert (told["writer"]["inputTokens"], told["writer"]["outputTokens"]) == (123, 45)
+    assert [who["mainPoints"][0]["turn"] for who in told["speakers"]] == [3, None], "not Ben's turn"
+    assert len(requests) == 1
+    assert "sk-x" not in json.dumps(told)
+    assert isinstance(of_report(told), Reading)
+    assert issues(a_home(tmp_path), debate_id) == ()
+
+
+def test_moot_report_here_and_there(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+
+    def moot(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, "MOOT_HOME": str(home), **environment}
+        command = [sys.executable, "-m", "moot", *arguments]
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+    with served(home, Voices()) as server:
+        made = server.create("Ship <it>?", format="duel")["id"]
+        waits = server.create("Ship <it>?", format="duel", start=False)["id"]
+        server.wait(made)
+        there = moot("report", made, "--model", "openai:x", "--json", MOOT_URL=server.url)
+        told = json.loads(there.stdout)
+        assert (told["method"], told["writer"]["model"]) == ("model", "openai:x")
+        assert there.stderr == f"Made at {server.url}/debates/{made}/report.\n"
+        assert server.http.get(f"/debates/{made}/report").json() == told
+        exported = server.http.get(f"/debates/{made}/export?as=html").text
+        assert "written by a model, openai:x" in exported
+        assert server.post(f"/debates/{waits}/report").status_code == 409
+        assert server.post(f"/debates/{made}/report", model="gtp:5").status_code == 422
+        assert server.post(f"/debates/{made}/report", other=1).status_code == 422
+        assert server.http.post(f"/debates/{made}/report", data={"a": "b"}).status_code == 415
+    here = moot("report", made)
+    assert here.returncode == 0
+    assert "written by a model, openai:x" in here.stdout
+    assert "report.html" in here.stderr
+    refused = moot("report", made, "--model", "claude", ANTHROPIC_API_KEY="")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "ANTHROPIC_API_KEY, then make the report again." in refused.stderr
+    so_far = moot("report", waits)
+    assert so_far.returncode == 0
+    assert "this is its report so far" in so_far.stderr
+    assert issues(Settings(home=home), made) == ()
+
+
+def test_a_dead_model_is_a_502_with_its_sentence(tmp_path: Path) -> None:
+    with served(tmp_path / "home", Voices(lambda _: DEAD)) as server:
+        made = server.create("Ship <it>?", format="duel")["id"]
+        server.wait(made)
+        answer = server.post(f"/debates/{made}/report", model="openai:x")
+        assert (answer.status_code, answer.json()["code"]) == (502, DEAD.code)
+        assert "make the report again" in answer.json()["detail"]
+        assert server.http.get(f"/debates/{made}/report").json()["method"] == "extraction"
