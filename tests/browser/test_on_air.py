@@ -118,6 +118,25 @@ def test_one_joins_late_one_drops_and_nobody_is_asked_for_a_token(
         assert [path for path in asked if not path.startswith(ours)] == []
 
 
+@pytest.mark.parametrize("width", [1280, 360])
+def test_a_long_conversation_keeps_its_measure(
+    browser: Browser, tmp_path: Path, width: int
+) -> None:
+    size = {"width": width, "height": 740}
+    with served(tmp_path / "home", Stage(line)) as moot:
+        on = station(moot, limits={"max_turns": 60})
+        was = air(moot, on)
+        moot.wait(was)
+        with visit(browser, moot.url, viewport=size) as tab:
+            page = tab.open(f"/air/{on}/{was}")
+            spoken = page.locator(".spoken")
+            expect(spoken).to_be_visible()
+            box = spoken.bounding_box()
+            assert box
+            assert 200 < box["width"] <= min(width, 900)
+            assert box["x"] + box["width"] <= width
+
+
 def test_what_comes_and_what_was(browser: Browser, tmp_path: Path) -> None:
     with served(tmp_path / "home", Stage(line)) as moot, visit(browser, moot.url) as tab:
         on = station(moot, zone="Pacific/Kiritimati")
