@@ -50,7 +50,7 @@ faketime:
 	} || { echo "The tests of wrong clocks need libfaketime: install it."; exit 1; }
 
 test: setup web chromium faketime check
-	$(BIN)/pytest -n 4 --dist loadfile --ignore=tests/browser/test_weight.py
+	$(BIN)/pytest -n 3 --dist loadfile --ignore=tests/browser/test_weight.py
 	MOOT_TEST_DATABASE=postgres $(BIN)/pytest -n 3 --dist loadfile $(QUICK)
 	$(BIN)/pytest tests/browser/test_weight.py # it measures, so it runs alone
 
@@ -67,8 +67,8 @@ bench: setup
 	@$(UV) pip install -q -p .venv-bench/bin/python --require-hashes -r bench/requirements.lock
 	PYTHONPATH=src .venv-bench/bin/python -m bench.run
 
-stress: setup faketime
-	MOOT_STRESS=1 $(BIN)/pytest tests/crash tests/acceptance/test_openapi.py -s
+stress: setup web chromium faketime
+	MOOT_STRESS=1 $(BIN)/pytest tests/crash tests/acceptance/test_openapi.py tests/browser/test_replay.py -s
 	MOOT_STRESS=1 MOOT_TEST_DATABASE=postgres $(BIN)/pytest $(BOTH) -s
 
 docs: setup

@@ -44,7 +44,7 @@ class Served:
     def post(self, path: str, **asked: Any) -> httpx2.Response:
         return self.http.post(path, json=asked)
 
-    def wait(self, debate_id: str, *statuses: str, seconds: float = 20.0) -> dict[str, Any]:
+    def wait(self, debate_id: str, *statuses: str, seconds: float = 60.0) -> dict[str, Any]:
         """Until the debate has one of the statuses; by default, until it is over."""
         wanted = statuses or ("completed", "stopped", "failed")
         until = _clock() + seconds

@@ -143,7 +143,7 @@ def test_killed_at_each_named_place(servers: Servers, tmp_path: Path) -> None:
         for place in sorted(failpoints.PLACES) * (10 if STRESS else 1):
             cluster.create(2, 2)
             pid = cluster.worker(place=place, wait=False)
-            assert cluster.wait_end(pid, 20) == -signal.SIGKILL, f"{place} was never reached"
+            assert cluster.wait_end(pid, 60) == -signal.SIGKILL, f"{place} was never reached"
         assert {*cluster.book("died")} == failpoints.PLACES
         cluster.supervisor()
         cluster.worker()
@@ -163,7 +163,7 @@ def freeze(cluster: Cluster, stops: int, each: int, *without: str) -> None:
         before = len(cluster.book("calls"))
         cluster.create(10 * each, 4)
         began = before + 10 * each
-        assert cluster.wait_until(lambda b=began: len(cluster.book("calls")) >= b, 20)
+        assert cluster.wait_until(lambda b=began: len(cluster.book("calls")) >= b, 60)
         stop_between_writes(cluster.url, *asleep)
         cluster.note("stopped", " ".join(map(str, asleep)))
         time.sleep(float(str(cluster.env["lease_seconds"])) + 0.2)
@@ -173,7 +173,7 @@ def freeze(cluster: Cluster, stops: int, each: int, *without: str) -> None:
         assert cluster.wait_calls(held)
         for pid in asleep:
             cluster.cont(pid)
-        cluster.wait_done(20)
+        cluster.wait_done(60)
         for pid in (*asleep, other, watch):
             cluster.kill(pid)
 
@@ -338,7 +338,7 @@ def test_sigterm_hands_its_debates_over(servers: Servers, tmp_path: Path) -> Non
     with Cluster(tmp_path, servers, speak_seconds=2, lease_seconds=30, sweep_seconds=5) as cluster:
         leaver, _ = cluster.worker(), cluster.worker()
         cluster.create(20, 2)
-        assert cluster.wait_until(lambda: len(cluster.book("calls")) == 20, 20)
+        assert cluster.wait_until(lambda: len(cluster.book("calls")) == 20, 60)
         held, at = cluster.held_by(leaver), time.monotonic()
         cluster.terminate(leaver)
         code = cluster.wait_end(leaver, 10)

@@ -82,7 +82,7 @@ class Neighbour:
     def debate(self) -> str:
         return self.wait("id")
 
-    def wait(self, name: str, seconds: float = 20) -> Any:
+    def wait(self, name: str, seconds: float = 60) -> Any:
         """The first thing told by that name."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
