@@ -25,8 +25,12 @@ setup: .venv/.ready
 	@$(UV) pip install -q -p $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
 
+# Where nothing else would speak, a model that runs here is fetched once. MOOT_DEMO_MODEL names
+# another one, and none keeps the understudy.
 run: setup
-	@MOOT_HOME=$${MOOT_HOME:-$(CURDIR)/.moot} $(BIN)/moot run "Should a small team write tests before it writes code?" --format classic
+	@export MOOT_HOME=$${MOOT_HOME:-$(CURDIR)/.moot}; \
+	$(BIN)/moot model fetch --if-needed && \
+	$(BIN)/moot run "Should a small team write tests before it writes code?" --format classic
 
 serve: setup web
 	@MOOT_HOME=$${MOOT_HOME:-$(CURDIR)/.moot} $(BIN)/moot serve
