@@ -8,6 +8,7 @@ from playwright.sync_api import Page, sync_playwright
 from tests.served import Served, served
 
 from moot.models.understudy import Understudy
+from moot.store import examples
 
 HERE = Path(__file__).parent / "shots"
 WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 780}
@@ -31,6 +32,10 @@ def main() -> None:
             _shoot(wide, f"/d/{council}/outcome", "outcome")
             _shoot(wide, f"/d/{council}/replay", "replay")
             _shoot(phone, "/", "list-phone")
+            station = _station(server)
+            _shoot(wide, f"/air/{station}", "on-air")
+            _shoot(phone, f"/air/{station}", "on-air-phone")
+            _shoot(wide, f"/studio/stations/{station}", "station")
             chromium.close()
 
 
@@ -45,6 +50,18 @@ def _debates(server: Served) -> tuple[str, str]:
     while server.http.get(f"/debates/{live}").json()["progress"]["done"] < 9:
         time.sleep(0.1)
     return council, live
+
+
+def _station(server: Served) -> str:
+    """One of the examples, that has aired one conversation and is in the midst of another."""
+    text = examples.stations()
+    server.post("/stations/import", toml=text).raise_for_status()
+    station = server.http.get("/stations").json()["items"][0]["id"]
+    for turns in (6, 3):
+        aired = server.post(f"/stations/{station}/air").json()["id"]
+        while server.http.get(f"/debates/{aired}").json()["progress"]["done"] < turns:
+            time.sleep(0.1)
+    return station
 
 
 def _shoot(page: Page, path: str, name: str) -> None:

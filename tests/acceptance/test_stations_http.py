@@ -1,6 +1,7 @@
 """Agents, stations, the webhook and what is on air, against a running server."""
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import itertools
@@ -20,6 +21,7 @@ import pytest
 from pydantic import BaseModel
 
 from moot.api import schemas_station as shapes
+from moot.api import stream
 from moot.api.app import describe
 from moot.errors import ProviderAuthError
 from moot.ports import Call
@@ -722,6 +724,29 @@ def test_a_private_station_is_none(guarded: Served) -> None:
     told(anybody(guarded, f"/on-air/{made}/{done}"), 200)
     told(guarded.http.patch(f"/stations/{made}", json={"public": False}), 200)
     told(anybody(guarded, f"/on-air/{made}/{done}"), 404)
+
+
+@pytest.mark.parametrize("how", ["private", "deleted"])
+def test_who_listens_is_cut_off_when_the_station_is_none_of_theirs(
+    tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "GATE_SECONDS", 0.1)
+    with served(tmp_path / "home", ScriptedSpeaker(seconds=20)) as slow:
+        made = station(slow)
+        one = told(slow.post(f"/stations/{made}/air"), 202)["id"]
+        with httpx2.stream("GET", f"{slow.url}/on-air/{made}/{one}/events", timeout=10) as heard:
+            parts = heard.iter_raw()
+            next(parts)
+            if how == "private":
+                slow.http.patch(f"/stations/{made}", json={"public": False})
+            else:
+                slow.http.delete(f"/stations/{made}")
+            began = time.monotonic()
+            with contextlib.suppress(httpx2.HTTPError):
+                for _ in parts:
+                    pass
+            assert time.monotonic() - began < 5
+        assert slow.http.get(f"/debates/{one}").json()["status"] == "running"
 
 
 def test_an_audience_is_not_told_how_it_is_run(guarded: Served) -> None:

@@ -47,8 +47,7 @@ def debates(moot: Served) -> dict[str, str]:
     return made
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize(("theme", "viewport"), [("light", WIDE), ("dark", PHONE)])
 def test_axe_finds_nothing_on_any_screen(
     browser: Browser,
     moot: Served,

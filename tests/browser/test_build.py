@@ -66,6 +66,10 @@ def test_nothing_but_the_assets_is_given_out(client: TestClient) -> None:
 def test_only_the_page_itself_is_public() -> None:
     for path in ("/", "/new", "/d/x", "/d/x/outcome", "/assets/index.js"):
         assert is_public(path)
+    for path in ("/studio/agents", "/studio/stations/x", "/air/x", "/air/x/y"):
+        assert is_public(path)
+    for path in ("/agents", "/stations", "/stations/x", "/airs", "/hooks/x", "/on-air"):
+        assert not is_public(path)
     for path in ("/debates", "/events", "/formats", "/docs", "/metrics", "/new/x", "/dx", ""):
         assert not is_public(path)
 

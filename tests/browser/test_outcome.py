@@ -269,8 +269,7 @@ def test_a_file_that_somebody_spoiled(browser: Browser, moot: Served) -> None:
         expect(page.locator("main")).to_contain_text("which cannot be read here")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize(("theme", "viewport"), [("light", WIDE), ("dark", PHONE)])
 def test_axe_finds_nothing(
     browser: Browser, moot: Served, debates: dict[str, str], theme: Any, viewport: Any
 ) -> None:

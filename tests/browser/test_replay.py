@@ -282,8 +282,7 @@ def test_what_cannot_be_played(browser: Browser, moot: Served) -> None:
         expect(page.get_by_role("heading", level=1)).to_have_text("This debate cannot be replayed")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360], ids=["wide", "phone"])
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 360)])
 def test_axe_finds_nothing(
     browser: Browser, moot: Served, duel: str, theme: Any, width: int
 ) -> None:

@@ -109,6 +109,8 @@ def test_the_last_cast_and_saved_agents_come_back(browser: Browser, moot: Served
             "bio": "Twice a laureate.", "model": "local:tiny",
         }  # fmt: skip
         assert made["host"] is None
+        kept = moot.http.get("/agents/marie").json()
+        assert (kept["bio"], kept["model"]) == ("Twice a laureate.", "local:tiny")
 
         page.get_by_role("link", name="New debate").click()
         expect(page.get_by_role("radio", name="Standard")).to_be_checked()

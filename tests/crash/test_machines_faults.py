@@ -150,7 +150,8 @@ def test_postgres_is_restarted(servers: Servers, tmp_path: Path) -> None:
     """Every call is on record before it is made, and a turn settles its attempt in the commit that
     adds it. So what a restart costs are attempts that did not become a turn: those whose commit was
     lost by a crash are `unknown` when the debate is claimed anew, and a call whose lease could not
-    be kept is `cancelled`. In a duel one call is in flight at a time."""
+    be kept is `cancelled` or, if it ended before that was noticed, `ok` and refused by the fence.
+    In a duel one call is in flight at a time."""
     with Cluster(tmp_path, servers, speak_seconds=0.6) as cluster:
         crew(cluster)
         chance, restarts, under_way = random.Random(8), 0, 0
@@ -170,9 +171,9 @@ def test_postgres_is_restarted(servers: Servers, tmp_path: Path) -> None:
         paid = cluster.bill()
         extra = paid.calls - paid.turns
         print(f"{restarts} restarts, {under_way} debates under way then, {extra} extra: {paid}")
-        assert paid.turns == TURNS * len(cluster.ids) == paid.attempts["ok"]
+        assert paid.turns == TURNS * len(cluster.ids) <= paid.attempts["ok"]
         assert paid.attempts["started"] == paid.attempts["failed"] == 0
-        assert 0 <= extra <= paid.attempts["unknown"] + paid.attempts["cancelled"]
+        assert 0 <= extra <= paid.attempts.total() - paid.turns
         assert under_way >= restarts, "the restarts must hit debates under way"
         assert extra <= under_way
 

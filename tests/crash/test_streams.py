@@ -33,7 +33,7 @@ from tests.served import Served, served
 from tests.sse import Client, Heard, Wire, request, seqs, watch
 
 STRESS = bool(os.environ.get("MOOT_STRESS"))
-CLIENTS = 1000 if STRESS else 200
+CLIENTS = 1000 if STRESS else 100
 DEBATES, TURNS, CUTS = 20, 50, 20
 SPEAK_SECONDS = 0.25 if STRESS else 0.08
 MOST_BYTES = 2500  # before a cut: 20 cuts are made before any client can be at the end

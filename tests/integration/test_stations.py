@@ -362,6 +362,7 @@ def test_what_cannot_be_scheduled_or_aired(desk: Desk) -> None:
             wrong: list[tuple[dict[str, Any], str]] = [
                 ({"at": "2026-01-01T00:00"}, "at"),
                 ({"at": "soon"}, "at"),
+                ({"at": "9999-12-31T23:59-05:00"}, "at"),
                 ({"motion": " "}, "motion"),
                 ({"agents": ["ada", "nobody"]}, "agents"),
                 ({"agents": ["ada", "ada"]}, "agents"),
@@ -381,6 +382,25 @@ def test_what_cannot_be_scheduled_or_aired(desk: Desk) -> None:
             await service.stations.cancel(stopped.id)
             with pytest.raises(StateError, match="is stopped"):
                 await service.stations.run(stopped.id)
+
+    asyncio.run(main())
+
+
+def test_a_pool_that_is_too_small_is_told_of_at_once_and_comes_back_from_a_file(desk: Desk) -> None:
+    async def main() -> None:
+        async with desk.open() as service:
+            name = await desk.people(service)
+            await service.agents.delete("ben")
+            short = "Hourly needs 2 agents in its pool and has 1."
+            assert (await service.stations.get(name)).trouble == short
+            taken = await service.stations.take([name])
+            await service.stations.delete(name)
+            await service.stations.bring(taken)
+            assert (await service.stations.get(name)).trouble == short
+            assert (await service.stations.change(name, {"about": "x"})).trouble == short
+            await service.agents.create({"name": "Ben"})
+            mended = await service.stations.change(name, {"agents": ["ada", "ben"]})
+            assert mended.trouble is None
 
     asyncio.run(main())
 

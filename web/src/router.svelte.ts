@@ -3,16 +3,26 @@ export type Route =
   | { name: 'home' }
   | { name: 'new'; step: 1 | 2 }
   | { name: 'debate' | 'outcome' | 'replay'; id: string }
+  | { name: 'agents' | 'stations' }
+  | { name: 'station'; id: string }
+  | { name: 'air'; station: string; debate: string | null }
   | { name: 'lost' }
 
 const DEBATE = /^\/d\/([\w-]+)(?:\/(outcome|replay))?\/?$/
+const STUDIO = /^\/studio\/(?:(agents)|stations(?:\/([\w-]+))?)\/?$/
+const AIR = /^\/air\/([\w-]+)(?:\/([\w-]+))?\/?$/
 
 function parse(path: string, search = ''): Route {
   if (path === '/') return { name: 'home' }
   if (path === '/new') return { name: 'new', step: new URLSearchParams(search).get('step') === '2' ? 2 : 1 }
   const found = DEBATE.exec(path)
-  if (!found?.[1]) return { name: 'lost' }
-  return { name: (found[2] as 'outcome' | 'replay' | undefined) ?? 'debate', id: found[1] }
+  if (found?.[1]) return { name: (found[2] as 'outcome' | 'replay' | undefined) ?? 'debate', id: found[1] }
+  const air = AIR.exec(path)
+  if (air?.[1]) return { name: 'air', station: air[1], debate: air[2] ?? null }
+  const studio = STUDIO.exec(path)
+  if (!studio) return { name: 'lost' }
+  if (studio[2]) return { name: 'station', id: studio[2] }
+  return { name: studio[1] ? 'agents' : 'stations' }
 }
 
 class Router {
@@ -74,4 +84,8 @@ export const paths = {
   turn: (id: string, seq: number) => `/d/${id}#turn-${seq}`,
   outcome: (id: string) => `/d/${id}/outcome`,
   replay: (id: string) => `/d/${id}/replay`,
+  agents: '/studio/agents',
+  stations: '/studio/stations',
+  station: (id: string) => `/studio/stations/${id}`,
+  air: (station: string, debate?: string) => `/air/${station}${debate ? `/${debate}` : ''}`,
 }

@@ -17,6 +17,7 @@ from moot.api.hub import Channel, Feed, Frame, Ring, Shown
 from moot.api.problems import ProblemError
 from moot.api.server import TRANSPORT
 from moot.engine.service import Service
+from moot.errors import MootError, NotFoundError
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +25,8 @@ STALL_SECONDS = 3.0
 """A reader whose connection is full and takes nothing for that long is dropped: it can come back.
 Its system and ours hold some seconds of text before it is."""
 TICK_SECONDS = 0.5
+GATE_SECONDS = 2.0
+"""How long an audience may go on hearing a station that was made private."""
 GOODBYE_SECONDS = 1.0
 SEND_BYTES = 64 * 1024
 SYSTEM_BYTES = 16 * 1024
@@ -112,6 +115,12 @@ class Reader:
             self.hang_up()
         return stalled
 
+    def cut(self) -> None:
+        """Let go of a client that may not hear more."""
+        if self._transport:
+            self._transport.abort()
+        self.hang_up()
+
     def hang_up(self) -> None:
         """Wake the task that carries it: there is nobody to send to."""
         self.gone = True
@@ -135,11 +144,12 @@ class Streams:
         self._per_client = per_client
         self._dropped = dropped
         self._channels: dict[tuple[str, bool], Channel] = {}  # by debate, and for whom
-        self._readers: set[Reader] = set()
+        self._readers: dict[Reader, Ring] = {}
         self._clients: Counter[str] = Counter()
         self._feed = Feed(service, shown)
         self._closed = False
         self._task = asyncio.create_task(self._tick(), name="moot-streams")
+        self._gatekeeper = asyncio.create_task(self._keep_gate(), name="moot-on-air")
 
     @property
     def readers(self) -> int:
@@ -149,6 +159,7 @@ class Streams:
         """End every stream in good order; the clients come back to whoever serves next."""
         self._closed = True
         self._task.cancel()
+        self._gatekeeper.cancel()
         self._feed.close()
         for ring in [self._feed, *self._channels.values()]:
             ring.release()
@@ -202,7 +213,7 @@ class Streams:
         return self._closed
 
     async def _run(self, reader: Reader, ring: Ring, reading: Awaitable[None]) -> None:
-        self._readers.add(reader)
+        self._readers[reader] = ring
         ring.readers += 1
         self._clients[reader.client] += 1
         try:
@@ -212,11 +223,30 @@ class Streams:
                 raise
             await reader.leave()
         finally:
-            self._readers.discard(reader)
+            del self._readers[reader]
             ring.readers -= 1
             self._clients[reader.client] -= 1
             if not self._clients[reader.client]:
                 del self._clients[reader.client]
+
+    async def _keep_gate(self) -> None:
+        """A station that is private by now, or gone, has no audience any more."""
+        while True:
+            await asyncio.sleep(GATE_SECONDS)
+            for (debate_id, on_air), channel in list(self._channels.items()):
+                if not on_air or await self._is_public(debate_id):
+                    continue
+                for reader in [one for one, ring in self._readers.items() if ring is channel]:
+                    reader.cut()
+
+    async def _is_public(self, debate_id: str) -> bool:
+        try:
+            one = await self._service.stations.conversation(debate_id)
+            return (await self._service.stations.get(one.station_id)).public
+        except NotFoundError:
+            return False
+        except MootError:  # the database is away: it is asked again in a moment
+            return True
 
     async def _tick(self) -> None:
         while True:

@@ -121,8 +121,15 @@ async def _with_voice(
 @agents.command()
 def delete(id_: Id, json: Json = False) -> None:
     """Forget an agent. It leaves the pools of its stations; its debates stay readable."""
-    ask(lambda service: service.agents.delete(id_))
+
+    async def forget(service: "Verbs") -> list[str]:
+        await service.agents.delete(id_)
+        return [one.trouble for one in await service.stations.all() if one.trouble]
+
+    troubles = ask(forget)
     tell_gone("agent", id_, json)
+    for trouble in troubles if not json else ():
+        typer.echo(f"{trouble} It airs nothing by itself until that is mended.")
 
 
 @agents.command("import")

@@ -51,6 +51,7 @@ class Aired:
     station: "Station"
     debate: "Debate | None" = None
     joined: bool = False  # it was on air already, and somebody else carries it on
+    seen: int | None = None  # 0 of what began here: it is shown from its first word
     error: MootError | None = None
 
 
@@ -105,7 +106,8 @@ async def _put_on_air(service: "Verbs", station: "Station", mine: list[str]) -> 
     debate = await service.get((await service.stations.air(station.id)).id)
     left = debate.id in mine or service.left_behind(debate)
     if before is None or before.id != debate.id or left:
-        return Aired(station, debate)
+        fresh = before is None or before.id != debate.id
+        return Aired(station, debate, seen=0 if fresh else None)
     if debate.status == "paused" and debate.failure is None:
         say(f"{station.name}: going on with {debate.id}, which was paused.")
         return Aired(station, await service.resume(debate.id))
@@ -125,7 +127,9 @@ def _view(aired: Sequence[Aired], json: bool) -> "View":
 
 
 async def _to_the_end(service: "Verbs", one: Aired, view: "View") -> Aired:
-    return replace(one, debate=await shown(service, one.debate, view)) if one.debate else one
+    if one.debate is None:
+        return one
+    return replace(one, debate=await shown(service, one.debate, view, one.seen))
 
 
 def _tell(service: "Verbs", ended: Sequence[Aired], view: "View") -> None:

@@ -70,11 +70,17 @@ async def carry_on(
     return exit_code(debate, interrupted.is_set())
 
 
-async def shown(service: "Verbs", debate: "Debate", view: "View") -> "Debate":
-    """Show what it says from now on, until it has ended, is paused, or the service is closed."""
+async def shown(
+    service: "Verbs", debate: "Debate", view: "View", seen: int | None = None
+) -> "Debate":
+    """Show what it says from now on, until it has ended, is paused, or the service is closed.
+
+    `seen` is the last seq that a person has seen; else it is all that was said before.
+    """
     from moot.core.status import FINAL
 
-    seen = debate.last_seq if debate.turns else 0
+    if seen is None:
+        seen = debate.last_seq if debate.turns else 0
     showing = asyncio.create_task(_show(service, debate.id, seen, view))
     waiting = asyncio.create_task(_nobody_came(service, debate.id))
     try:

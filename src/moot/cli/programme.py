@@ -40,11 +40,15 @@ def head(station: Station) -> None:
         typer.echo(f"  {visible(flat(station.about))}")
     cron = f"cron {station.cron}" if station.cron else "no cron line"
     typer.echo(f"  {station.format}, {open_}, {cron}, {station.zone}, missed: {station.missed}")
-    pool = f"{len(station.motions)} motions, {len(station.agents)} agents"
-    skipped = f"; {station.skipped} slots passed over" if station.skipped else ""
+    pool = f"{_count(len(station.motions), 'motion')}, {_count(len(station.agents), 'agent')}"
+    skipped = f"; {_count(station.skipped, 'slot')} passed over" if station.skipped else ""
     typer.echo(f"  pool: {pool}{skipped}")
     if station.trouble:
         typer.echo(f"  trouble: {visible(station.trouble)}")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def tell(programme: Programme) -> None:

@@ -100,6 +100,11 @@ def reindex(json: Json = False) -> None:
             f"{done.found} debates on disk: {len(done.indexed)} indexed, "
             f"{done.present} were there already, {len(done.skipped)} left out."
         )
+        if done.indexed:
+            typer.echo(
+                "Agents, stations and their programmes are not in these files: "
+                "`moot agents import` and `moot stations import` bring back what was exported."
+            )
         for id_, said in done.skipped.items():
             typer.echo(f"{id_} was left out:")
             for issue in said:

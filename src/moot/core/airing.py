@@ -254,17 +254,30 @@ def next_cast(station: Station, lookup: Lookup, ahead: int = 0) -> tuple[Agent, 
     agents = [known[one] for one in station.agents if one in known]
     seats = station.seats or 2
     if len(agents) < seats:
-        raise InputError(
-            f"{station.name} needs {seats} agents in its pool and has {len(agents)}.", "agents"
-        )
+        raise InputError(_too_few(station, len(agents)), "agents")
     return _pick(agents, seats, station.made + ahead)
+
+
+def shortage(station: Station) -> str | None:
+    """Why its pool cannot fill a slot of its cron line, as far as can be seen beforehand."""
+    if station.cron is None:
+        return None
+    if not station.motions:
+        return f"{station.name} has no motion in its pool."
+    if len(station.agents) < (station.seats or 2):
+        return _too_few(station, len(station.agents))
+    return None
+
+
+def _too_few(station: Station, there: int) -> str:
+    return f"{station.name} needs {station.seats or 2} agents in its pool and has {there}."
 
 
 def preview(station: Station, lookup: Lookup, now: float, count: int) -> list[Slot]:
     """The next slots of the cron line and what they would air, as the pool is now."""
     if station.cron is None or station.next_slot is None:
         return []
-    begin = max(station.next_slot - 1, now)
+    begin = max(station.next_slot, now - GRACE_SECONDS) - 1  # what is due stays until it is aired
     times = slots.coming(station.cron, station.zone, begin, count)
     try:
         return [

@@ -16,6 +16,8 @@ from moot.errors import InputError
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 RESERVED = frozenset({"export", "import"})
 """Ids that would hide behind an address of the service."""
+POOL = frozenset({"cron", "motions", "agents", "seats"})
+"""What a station needs, or is short of, for a cron line."""
 MAX_ABOUT = 2000
 MAX_MODEL = 200
 MAX_MOTIONS = 500
@@ -166,7 +168,9 @@ def station(
     _name(changed.name)
     changed = replace(changed, seats=_seats(changed, rules))
     timed = _timed(changed, before, now)
-    _check_pool(timed, made, agents)
+    missing = [one for one in made.get("agents", ()) if one not in agents]
+    if missing:
+        raise InputError(f"There is no agent {missing[0][:60]!a}.", "agents")
     return timed
 
 
@@ -198,19 +202,6 @@ def _seats(changed: Station, known: Mapping[str, Format]) -> int:
     if not least <= wanted <= most:
         raise InputError(f"A {rules.name} takes {least} to {most} agents, not {wanted}.", "seats")
     return wanted
-
-
-def _check_pool(changed: Station, made: Mapping[str, Any], agents: Container[str]) -> None:
-    missing = [one for one in made.get("agents", ()) if one not in agents]
-    if missing:
-        raise InputError(f"There is no agent {missing[0][:60]!a}.", "agents")
-    if changed.cron is None or not {"cron", "motions", "agents", "seats"} & set(made):
-        return
-    if not changed.motions:
-        raise InputError("A cron line needs a pool: give at least one motion.", "motions")
-    wanted = changed.seats or 2
-    if len(changed.agents) < wanted:
-        raise InputError(f"A cron line needs a pool: give at least {wanted} agents.", "agents")
 
 
 def sample(count: int) -> list[Agent]:

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 
-PLACES = frozenset(
-    {"claimed", "begun", "spoken", "committed", "released", "filed", "aired", "read"}
-)
+PLACES = frozenset({"claimed", "begun", "spoken", "committed", "released", "filed"})
+"""Those that every debate comes by. A station has `aired`, a report by a model `read`."""
 
 hook: Callable[[str], None] | None = None
 """Set by a test; called with the name of each place as it is reached."""

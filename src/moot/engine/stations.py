@@ -22,6 +22,7 @@ TRIES = 5
 PREVIEWED = 5
 EARLIER_SECONDS = 60.0
 """A time that is given may lie so far back, so that "now" is no error."""
+FURTHEST_SECONDS = 1000 * 366 * 86_400.0
 KEPT = ("on_air", "next_slot", "skipped", "trouble", "created_at", "updated_at")
 NewId = Callable[[float], str]
 
@@ -101,7 +102,7 @@ class Stations:
     async def bring(self, text: str) -> Brought:
         """Stations from TOML: new ones are made, those whose id is there changed, or none is."""
         entries = named(toml.loads(text, "stations"), "stations")
-        check = await self._checks()
+        check = await self._checks(strict=False)
         made: list[str] = []
 
         def change(known: Mapping[str, Station]) -> list[Station]:
@@ -134,7 +135,9 @@ class Stations:
         now = self._clock.now()
         due = None if at is None else slots.moment_of(at, station.zone)
         if due is not None and due < now - EARLIER_SECONDS:
-            raise InputError(f"{iso(due)} has passed; it is {iso(now)} now.", "at")
+            raise InputError(f"{at} has passed; it is {iso(now)} now.", "at")
+        if due is not None and due > now + FURTHEST_SECONDS:
+            raise InputError(f"{at} is too far away; a thousand years are the most.", "at")
         try:
             cast = await self._agents.some(agents)
         except NotFoundError as error:
@@ -303,18 +306,31 @@ class Stations:
     def _recast(self, debate: Debate, agents: Sequence[Agent]) -> Debate:
         return request.recast(debate, casting.seats(agents), self._default_model, self._normalize)
 
-    async def _checks(self) -> Callable[[Mapping[str, Any], Station], Station]:
-        """How a station is checked, against the formats and agents that there are."""
+    async def _checks(
+        self, *, strict: bool = True
+    ) -> Callable[[Mapping[str, Any], Station], Station]:
+        """How a station is checked, against the formats and agents that there are.
+
+        A pool that is too small is no error where not `strict`: what was exported can come back.
+        """
         formats = {rules.name: rules for rules in self._formats.all()}
         agents = {one.id for one in await self._agents.all()}
 
         def check(asked: Mapping[str, Any], before: Station) -> Station:
             now = self._clock.now()  # under the lock: no slot is between it and the change
             made = casting.station(asked, now, iso(now), before, formats, agents)
+            short = airing.shortage(made)
+            if strict and short and casting.POOL & set(asked):
+                raise InputError(f"A cron line needs a pool: {short}", _field_of(made))
+            made = replace(made, trouble=short)
             self._make(made, "A motion to try its rules with", casting.sample(made.seats or 2))
             return made
 
         return check
+
+
+def _field_of(station: Station) -> str:
+    return "agents" if station.motions else "motions"
 
 
 def _bare(station: dict[str, Any]) -> dict[str, Any]:

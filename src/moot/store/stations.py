@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import bindparam, delete, insert, or_, select, text, update
 
 from moot.core import codec, codec_station, verbs
-from moot.core.airing import Board, StationChange
+from moot.core.airing import Board, StationChange, shortage
 from moot.core.change import Change
 from moot.core.debate import Debate
 from moot.core.station import Agent, Conversation, Station
@@ -96,7 +96,8 @@ class SqlStations:
                 if agent_id in json.loads(row["agents"]):
                     known = _load(conn, row["id"], lock=True)
                     left = tuple(one for one in known.agents if one != agent_id)
-                    _keep(conn, replace(known, agents=left))
+                    short = replace(known, agents=left)
+                    _keep(conn, replace(short, trouble=shortage(short) or known.trouble))
 
         await self._db.write(work)
 

@@ -26,9 +26,21 @@ export async function get<T>(path: string, query: Query = {}, signal?: AbortSign
   return (await response.json()) as T
 }
 
-export async function post<T>(path: string, body: object = {}, headers: Record<string, string> = {}): Promise<T> {
+type Headers = Record<string, string>
+
+export const post = <T>(path: string, body: object = {}, headers: Headers = {}): Promise<T> => send('POST', path, body, headers)
+export const put = <T>(path: string, body: object): Promise<T> => send('PUT', path, body)
+export const patch = <T>(path: string, body: object): Promise<T> => send('PATCH', path, body)
+
+/** With the answer, where there is one. */
+export async function del<T = void>(path: string): Promise<T> {
+  const response = await call(path, { method: 'DELETE' })
+  return (response.status === 204 ? undefined : await response.json()) as T
+}
+
+async function send<T>(method: string, path: string, body: object, headers: Headers = {}): Promise<T> {
   const response = await call(path, {
-    method: 'POST',
+    method,
     body: JSON.stringify(body),
     headers: { 'Content-Type': 'application/json', ...headers },
   })

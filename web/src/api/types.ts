@@ -20,6 +20,8 @@ export type Status = ListedDebate['status']
 export type StopReason = NonNullable<ListedDebate['stop_reason']>
 export type Stance = Participant['stance']
 export type Debate = Omit<Schemas['Debate'], 'rules'> & { rules: Format }
+/** The part of a debate that a turn is shown by: who sits where. */
+export type Table = Pick<Debate, 'participants' | 'host'> & { rules: { roster: Pick<Roster, 'roles'> } }
 
 /** A format, as `moot schema format` describes it. */
 export interface Format {

@@ -1,6 +1,6 @@
 /** Who was asked to speak and has said nothing yet: the next wave of the plan. */
 import type { Debate, Turn } from '../api/types'
-import type { Speech } from './live.svelte'
+import type { Speech } from './speech'
 import { legsOf, steps, type Step } from './plan'
 
 export type Awaited = Omit<Step, 'wave'>

@@ -4,18 +4,7 @@ import { isFinal, type Debate, type DeltaEvent, type ListedDebate, type StatusEv
 import type { Connection } from '../stream/kept'
 import { follow, watch } from '../stream/link'
 import { slotOf, type OfDebate } from '../stream/protocol'
-
-/** What somebody is saying now. */
-export interface Speech {
-  slot: string
-  round: number
-  stage: string
-  actor: string
-  target: string | null
-  text: string
-  /** From before a cut: it goes as soon as something else is heard. */
-  stale: boolean
-}
+import { heard, type Speech } from './speech'
 
 export type Verb = 'start' | 'stop' | 'pause' | 'resume' | 'end' | 'retry' | 'skip'
 
@@ -211,15 +200,6 @@ export class LiveDebate {
     cancelAnimationFrame(this.#frame)
     this.#frame = 0
     const deltas = this.#deltas.splice(0)
-    if (!deltas.length) return
-    const now = new Map(this.speeches.map((speech) => [speech.slot, speech]))
-    for (const delta of deltas) {
-      const slot = slotOf(delta)
-      const before = now.get(slot)
-      if (this.#spoken.has(slot) || (delta.offset === 0 && !delta.text)) now.delete(slot)
-      else if (delta.offset === 0) now.set(slot, { ...delta, slot, stale: false })
-      else if (before) now.set(slot, { ...before, text: before.text + delta.text, stale: false })
-    }
-    this.speeches = [...now.values()]
+    if (deltas.length) this.speeches = heard(this.speeches, deltas, this.#spoken)
   }
 }

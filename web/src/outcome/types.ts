@@ -80,8 +80,14 @@ export interface ReportSpeaker {
   role: string
   stance: Stance
   models: string[]
-  mainPoints: { text: string; turn: number }[]
+  mainPoints: { text: string; turn: number | null }[]
   statistics: Statistics
+}
+
+export interface Closing {
+  text: string
+  by: 'judge' | 'host' | 'participant'
+  turn: number | null
 }
 
 export interface Report {
@@ -90,7 +96,10 @@ export interface Report {
   stopReason: StopReason | null
   degraded: boolean
   durationSeconds: number | null
-  summary: { text: string; by: 'judge' | 'host' | 'participant' | 'extraction'; turn: number | null }
+  summary: Omit<Closing, 'by'> & { by: Closing['by'] | 'extraction' | 'model' }
+  /** Where a model wrote the report: which, and what the host or the judge closed with. */
+  writer?: { model: string; costUsd: number; madeAt: string }
+  closing?: Closing | null
   speakers: ReportSpeaker[]
   totals: Statistics
   rounds: { round: number; stage: string; turns: number; words: number; seconds: number }[]

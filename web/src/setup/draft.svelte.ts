@@ -1,7 +1,8 @@
 /** A debate that is being set up: what was entered, what it comes to, and what is wrong with it. */
 import { layout, type Leg, type Seat } from '../arena/plan'
 import type { CouncilAsked, DebateAsked, Format, OutputType, Stance } from '../api/types'
-import { keepAgents, keepCast, keptDraft, lastCast, savedAgents, type Agent, type Kept, type KeptDraft, type KeptSeat } from './kept'
+import { readCost, COST_HELP } from './cost'
+import { keepCast, keptDraft, lastCast, type Agent, type Kept, type KeptDraft, type KeptSeat } from './kept'
 
 export const MOST_MOTION = 4000
 const MOST_NAME = 60
@@ -46,7 +47,6 @@ export class Draft {
   models = $state<Record<string, string>>({})
   /** Those the service has; none as long as it has not said so. */
   providers = $state.raw<string[]>([])
-  agents = $state.raw<Agent[]>(savedAgents())
   /** What the service said against it, by field. */
   refused = $state.raw<{ field: string; sentence: string; of: string } | null>(null)
 
@@ -87,12 +87,9 @@ export class Draft {
     }
   }
 
-  /** With a decimal point or a decimal comma; what could be thousands is asked about. */
   setCost(typed: string): void {
     this.cost = typed
-    const written = typed.trim().replace(/^(?:US)?\$\s*/, '')
-    const clear = /^(?:\d+|\d*\.\d+|\d+,\d{1,2}|0?,\d+)$/.test(written)
-    this.limits.max_cost_usd = !written ? null : clear ? Number(written.replace(',', '.')) : NaN
+    this.limits.max_cost_usd = readCost(typed)
   }
 
   // --- the format
@@ -154,16 +151,6 @@ export class Draft {
 
   removeSeat(key: number): void {
     this.seats = this.seats.filter((seat) => seat.key !== key)
-  }
-
-  saveAgent({ name, bio, model }: Agent): void {
-    this.agents = [...this.agents.filter((one) => one.name !== name), { name, bio, model }]
-    keepAgents(this.agents)
-  }
-
-  forgetAgent(name: string): void {
-    this.agents = this.agents.filter((one) => one.name !== name)
-    keepAgents(this.agents)
   }
 
   // --- what is wrong, by the service's names for the fields
@@ -249,7 +236,7 @@ export class Draft {
       const { min, max, step } = LIMITS[name]
       const value = this.limits[name]
       if (this.isCouncil && (name === 'max_total_tokens' || name === 'max_cost_usd')) return [] // it has none of these
-      if (name === 'max_cost_usd' && Number.isNaN(value)) return [[`limits.${name}`, 'An amount such as 0.50 or 0,50; thousands without a sign between.'] as [string, string]]
+      if (name === 'max_cost_usd' && Number.isNaN(value)) return [[`limits.${name}`, COST_HELP] as [string, string]]
       const problem = value === null ? '' : outside(value, min, max, step === 1 && name !== 'max_turn_seconds')
       return problem ? [[`limits.${name}`, problem] as [string, string]] : []
     })

@@ -1,4 +1,4 @@
-/** What this browser remembers of earlier debates: the last cast, and agents. There is no /agents route yet. */
+/** What this browser remembers of earlier debates: the last cast, and what was being entered. */
 import { OUTPUT_TYPES, type OutputType, type Stance } from '../api/types'
 
 export interface Agent {
@@ -107,9 +107,13 @@ function cast(found: Record<string, unknown>): Kept | null {
 
 export const keepCast = (kept: Kept): void => localStorage.setItem(CAST, JSON.stringify(kept))
 
-export function savedAgents(): Agent[] {
+/** Agents from before the service kept them: offered to it once, then forgotten. */
+export function oldAgents(): Agent[] {
   const found = read(AGENTS)
   return Array.isArray(found) ? found.map(agent).filter((one) => one.name) : []
 }
 
-export const keepAgents = (agents: Agent[]): void => localStorage.setItem(AGENTS, JSON.stringify(agents))
+export function keepOldAgents(agents: Agent[]): void {
+  if (agents.length) localStorage.setItem(AGENTS, JSON.stringify(agents))
+  else localStorage.removeItem(AGENTS)
+}

@@ -1,5 +1,5 @@
 /** The words and figures that several screens show. */
-import type { Debate, Failure, ListedDebate, Participant, Stance, Status, StopReason, Usage } from '../api/types'
+import type { Failure, ListedDebate, Participant, Stance, Status, StopReason, Table, Usage } from '../api/types'
 
 const STATUSES: Record<Status, string> = {
   scheduled: 'Scheduled',
@@ -75,7 +75,7 @@ export function duration(seconds: number): string {
   return `${Math.floor(seconds / 3600)} h ${Math.round((seconds % 3600) / 60)} min`
 }
 
-export function seatOf(debate: Debate, actor: string): Participant | undefined {
+export function seatOf(debate: Pick<Table, 'participants' | 'host'>, actor: string): Participant | undefined {
   return debate.host?.id === actor ? debate.host : debate.participants.find((seat) => seat.id === actor)
 }
 

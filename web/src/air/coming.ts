@@ -1,0 +1,26 @@
+/** What a station airs next: what waits, and what its pool would air at its times. */
+import type { OnAir } from '../api/stations'
+
+export interface Coming {
+  key: string
+  due: string
+  motion: string
+  speakers: string[]
+  /** Its time has come: it waits for the air to be free. */
+  called: boolean
+}
+
+export function coming(programme: OnAir | null): Coming[] {
+  if (!programme) return []
+  const waiting = programme.waiting.map(({ id, due, motion, agents, called }) => ({
+    key: id,
+    due,
+    motion,
+    speakers: agents.map((agent) => agent.name),
+    called,
+  }))
+  const slots = programme.slots.map(({ due, motion, agents }) => ({ key: due, due, motion, speakers: agents, called: false }))
+  const later = [...waiting.filter((one) => !one.called), ...slots]
+  later.sort((a, b) => Date.parse(a.due) - Date.parse(b.due))
+  return [...waiting.filter((one) => one.called), ...later]
+}

@@ -1,0 +1,60 @@
+/** A cron line, and the few kinds of it that are asked for in words. */
+export const HOWS = {
+  never: 'Not by itself',
+  hourly: 'Every hour',
+  daily: 'Every day at …',
+  weekdays: 'Monday to Friday at …',
+  own: 'By a cron line',
+} as const
+export type How = keyof typeof HOWS
+
+export interface Rhythm {
+  how: How
+  /** Of the hour, for `hourly`. */
+  minute: number | null
+  /** `07:30`, for `daily` and `weekdays`. */
+  time: string
+  /** As it was typed, for `own`. */
+  line: string
+}
+
+/** What a line says, in those words where it can be. */
+export function rhythmOf(line: string | null): Rhythm {
+  const rhythm: Rhythm = { how: 'never', minute: 0, time: '18:00', line: line ?? '' }
+  if (line === null) return rhythm
+  const found = /^(\d{1,2}) (\*|\d{1,2}) \* \* (\*|1-5)$/.exec(line.trim())
+  if (!found) return { ...rhythm, how: 'own' }
+  const [minute, hour, days] = [Number(found[1]), found[2], found[3]]
+  if (hour === '*') return days === '*' ? { ...rhythm, how: 'hourly', minute } : { ...rhythm, how: 'own' }
+  return { ...rhythm, how: days === '*' ? 'daily' : 'weekdays', time: `${two(Number(hour))}:${two(minute)}` }
+}
+
+export function lineOf({ how, minute, time, line }: Rhythm): string | null {
+  const [hour = '', minutes = ''] = time.split(':')
+  const at = time ? `${Number(minutes)} ${Number(hour)}` : ''
+  switch (how) {
+    case 'never':
+      return null
+    case 'hourly':
+      return `${minute ?? ''} * * * *`
+    case 'daily':
+      return `${at} * * *`
+    case 'weekdays':
+      return `${at} * * 1-5`
+    case 'own':
+      return line.trim()
+  }
+}
+
+/** “Every day at 18:00”; another line as it stands. */
+export function cronWords(line: string | null): string {
+  const { how, minute, time } = rhythmOf(line)
+  if (how === 'never') return 'Nothing by itself'
+  if (how === 'own') return `By the cron line ${line}`
+  if (how === 'hourly') return minute ? `Every hour, ${minute} min past` : 'Every hour, on the hour'
+  const [hour = 0, minutes = 0] = time.split(':').map(Number)
+  return HOWS[how].replace('…', clock.format(Date.UTC(2000, 0, 1, hour, minutes)))
+}
+
+const clock = new Intl.DateTimeFormat([], { hour: '2-digit', minute: '2-digit', timeZone: 'UTC' })
+const two = (number: number): string => String(number).padStart(2, '0')

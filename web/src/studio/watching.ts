@@ -1,0 +1,30 @@
+/** Read again while a screen is open: every few seconds, and soon after a debate changed. */
+import { follow } from '../stream/link'
+
+const SOON = 800
+
+/** Returns what ends it. A page that nobody sees is left alone, and a service that is slow is not asked twice. */
+export function keepReading(read: () => Promise<void>, every: number): () => void {
+  let reading = false
+  const seen = (): void => {
+    if (document.hidden || reading) return
+    reading = true
+    void read().finally(() => (reading = false))
+  }
+  let soon: ReturnType<typeof setTimeout> | undefined
+  const timer = setInterval(seen, every)
+  const end = follow((message) => {
+    if (message.kind !== 'listed') return
+    soon ??= setTimeout(() => {
+      soon = undefined
+      seen()
+    }, SOON)
+  })
+  document.addEventListener('visibilitychange', seen)
+  return () => {
+    clearInterval(timer)
+    clearTimeout(soon)
+    end()
+    document.removeEventListener('visibilitychange', seen)
+  }
+}
