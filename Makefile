@@ -25,12 +25,8 @@ setup: .venv/.ready
 	@$(UV) pip install -q -p $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
 
-# Where nothing else would speak, a model that runs here is fetched once. MOOT_DEMO_MODEL names
-# another one, and none keeps the understudy.
 run: setup
-	@export MOOT_HOME=$${MOOT_HOME:-$(CURDIR)/.moot}; \
-	$(BIN)/moot model fetch --if-needed && \
-	$(BIN)/moot run "Should a small team write tests before it writes code?" --format classic
+	@MOOT_HOME=$${MOOT_HOME:-$(CURDIR)/.moot} $(BIN)/moot run "Should a small team write tests before it writes code?" --format classic
 
 serve: setup web
 	@MOOT_HOME=$${MOOT_HOME:-$(CURDIR)/.moot} $(BIN)/moot serve
@@ -55,7 +51,7 @@ faketime:
 
 test: setup web chromium faketime check
 	$(BIN)/pytest -n 4 --dist loadfile --ignore=tests/browser/test_weight.py
-	MOOT_TEST_DATABASE=postgres $(BIN)/pytest -n 3 --dist loadfile $(QUICK)
+	MOOT_TEST_DATABASE=postgres $(BIN)/pytest -n 4 --dist loadfile $(QUICK)
 	$(BIN)/pytest tests/browser/test_weight.py # it measures, so it runs alone
 
 check: setup web
