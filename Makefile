@@ -51,7 +51,7 @@ faketime:
 
 test: setup web chromium faketime check
 	$(BIN)/pytest -n 4 --dist loadfile --ignore=tests/browser/test_weight.py
-	MOOT_TEST_DATABASE=postgres $(BIN)/pytest -n 4 --dist loadfile $(QUICK)
+	MOOT_TEST_DATABASE=postgres $(BIN)/pytest -n 3 --dist loadfile $(QUICK)
 	$(BIN)/pytest tests/browser/test_weight.py # it measures, so it runs alone
 
 check: setup web
