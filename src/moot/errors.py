@@ -92,6 +92,12 @@ class ProviderUnavailableError(ProviderError):
     """No connection, a server error, a stream cut half-way."""
 
 
+class ProviderAbsentError(ProviderUnavailableError):
+    """What would speak cannot be started; a person has to mend that."""
+
+    retryable = False
+
+
 class ProviderAuthError(ProviderError):
     """The key is missing or was refused."""
 

@@ -26,6 +26,10 @@ class ModelCard:
     output_price: float | None
 
 
+def _as_given(seconds: float) -> None:
+    """Nobody keeps the time of this call but its speaker."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One model call, all that it needs."""
@@ -38,6 +42,9 @@ class Call:
     step: Step
     heard: tuple[Turn, ...]  # the turns this step may see, oldest first
     schema: Mapping[str, Any] | None = None  # JSON Schema of a structured answer
+    allow: Callable[[float], None] = _as_given
+    """Told by a speaker that lets calls wait: from now on it may take these seconds (inf while it
+    waits, `seconds` when it is made)."""
 
 
 @dataclass(frozen=True, slots=True)

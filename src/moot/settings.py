@@ -61,6 +61,19 @@ class Settings(BaseSettings):
     # the command line
     url: str | None = None  # a service that the commands speak to, in place of the home
 
+    # where models are fetched from: as the tools are set that usually do so
+    hub_url: str | None = Field(
+        default=None, validation_alias=AliasChoices("MOOT_HUB_URL", "HF_ENDPOINT")
+    )
+    index_url: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices(
+            "MOOT_INDEX_URL", "PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"
+        ),
+    )
+    pip_config_file: Path | None = Field(default=None, validation_alias="PIP_CONFIG_FILE")
+    demo_model: str | None = None  # what `make run` fetches; none: nothing
+
     openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
     openai_base_url: str | None = Field(default=None, validation_alias="OPENAI_BASE_URL")
     anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")

@@ -142,7 +142,7 @@ def _formats(settings: Settings) -> list[Finding]:
 async def _providers(settings: Settings) -> list[Finding]:
     voices = router(settings)
     try:
-        found = await voices.describe()
+        found = await voices.describe(measure=True)
     finally:
         await voices.aclose()
     return _voices(found, settings.model)

@@ -10,7 +10,7 @@ from moot.cli.quiet import loading
 with loading():
     import typer
 
-    from moot.cli import agents, air, machines, manage, replay, report, run, serve, stations
+    from moot.cli import agents, air, machines, manage, model, replay, report, run, serve, stations
     from moot.errors import InputError, MootError
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ stations.register(app)
 air.register(app)
 serve.register(app)
 machines.register(app)
+model.register(app)
 
 
 def _version(value: bool) -> None:

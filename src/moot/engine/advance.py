@@ -395,10 +395,14 @@ class Advancer:
         task, hand = asyncio.current_task(), run.hand
         if task is None:
             raise RuntimeError("a call is made from a task")
-        now = asyncio.get_running_loop().time()
-        flight = hand.enter(task, now + call.seconds + GRACE_SECONDS)
+        loop = asyncio.get_running_loop()
+        flight = hand.enter(task, loop.time() + call.seconds + GRACE_SECONDS)
+
+        def allow(seconds: float) -> None:
+            flight.until = loop.time() + seconds + GRACE_SECONDS
+
         try:
-            return await self._speaker.speak(call, say)
+            return await self._speaker.speak(replace(call, allow=allow), say)
         except asyncio.CancelledError:
             if flight.overdue or hand.lost:
                 task.uncancel()

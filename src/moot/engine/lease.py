@@ -67,11 +67,11 @@ class Hand:
         self.fence = fence
         self.nudged = asyncio.Event()  # something changed: do not sleep on
         self.lost = False
-        self._calls: dict[asyncio.Task[Any], _Call] = {}
+        self._calls: dict[asyncio.Task[Any], Flight] = {}
 
-    def enter(self, task: asyncio.Task[Any], until: float) -> "_Call":
+    def enter(self, task: asyncio.Task[Any], until: float) -> "Flight":
         """From here on the task makes a call, and may be cancelled; until it leaves."""
-        call = self._calls[task] = _Call(until)
+        call = self._calls[task] = Flight(until)
         if self.lost:
             task.cancel()
         return call
@@ -95,7 +95,9 @@ class Hand:
 
 
 @dataclass(slots=True)
-class _Call:
+class Flight:
+    """A call under way."""
+
     until: float  # when it must be over
     overdue: bool = False
 

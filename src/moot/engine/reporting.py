@@ -6,6 +6,7 @@ noted in the same transaction; whoever takes it then makes it, and the files are
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -277,8 +278,14 @@ class Reporter:
 
     async def _speak(self, job: _Job, call: Call) -> Reply:
         try:
-            async with asyncio.timeout(SECONDS + GRACE_SECONDS):
-                return await self._speaker.speak(call, lambda _: None)
+            loop = asyncio.get_running_loop()
+            async with asyncio.timeout(SECONDS + GRACE_SECONDS) as limit:
+
+                def allow(seconds: float) -> None:
+                    ends = loop.time() + seconds + GRACE_SECONDS
+                    limit.reschedule(ends if math.isfinite(ends) else None)
+
+                return await self._speaker.speak(replace(call, allow=allow), lambda _: None)
         except TimeoutError:
             words = f"{call.model} took longer than {call.seconds:g} s."
             raise ProviderTimeoutError(words) from None

@@ -6,7 +6,7 @@ thread, and never by importing this package.
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 import httpx2
@@ -14,6 +14,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 
 from moot.errors import ProviderAuthError
+from moot.models.ollama import Translator
 from moot.models.vendors import VENDORS, Providers, VendorId
 from moot.models.wire import http_client
 
@@ -47,12 +48,21 @@ class Clients:
                 self._http[outside] = http_client(trust_env=outside)
             return self._http[outside]
 
-    async def model(self, vendor: VendorId, name: str, base_url: str | None = None) -> Model[Any]:
-        """The model to call; `base_url` is a local server's."""
+    async def model(
+        self,
+        vendor: VendorId,
+        name: str,
+        base_url: str | None = None,
+        key: str = "none",
+        windows: Mapping[str, int] | None = None,
+    ) -> Model[Any]:
+        """The model to call; `base_url` and `key` are a local server's, `windows` an Ollama's."""
         place = f"{vendor} {base_url or ''}"
         if (place, name) not in self._models:
             if place not in self._make:
-                await asyncio.to_thread(self._prepare, place, vendor, base_url)
+                while len(self._make) >= _MODELS_KEPT:  # a child listens elsewhere each time
+                    del self._make[next(iter(self._make))]
+                await asyncio.to_thread(self._prepare, place, vendor, base_url, key, windows)
             while len(self._models) >= _MODELS_KEPT:
                 del self._models[next(iter(self._models))]
             self._models[place, name] = self._make[place](name)
@@ -66,12 +76,22 @@ class Clients:
         for client in clients:
             await client.aclose()
 
-    def _prepare(self, place: str, vendor: VendorId, base_url: str | None) -> None:
+    def _prepare(
+        self,
+        place: str,
+        vendor: VendorId,
+        base_url: str | None,
+        key: str,
+        windows: Mapping[str, int] | None,
+    ) -> None:
         with _importing:
             if place in self._make:
                 return
             if vendor == "local":
-                self._make[place] = _local(base_url or "", self.http(vendor))
+                http, url = self.http(vendor), base_url or ""
+                if windows is not None:
+                    http = http_client(trust_env=False, transport=Translator(http, url, windows))
+                self._make[place] = _local(url, http, key)
                 return
             key = _key(self._providers, vendor)
             url = self._providers.base_url(vendor)
@@ -133,14 +153,14 @@ def _gemini(key: str, url: str | None, http: httpx2.AsyncClient) -> Make:
     return lambda name: GoogleModel(name, provider=provider)
 
 
-def _local(url: str, http: httpx2.AsyncClient) -> Make:
+def _local(url: str, http: httpx2.AsyncClient, key: str) -> Make:
     from openai import AsyncOpenAI
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
     # Blank, not None: for None the SDK would send the person's OpenAI organization along.
     client = AsyncOpenAI(
-        api_key="none", organization="", project="", base_url=url, http_client=http, max_retries=0
+        api_key=key, organization="", project="", base_url=url, http_client=http, max_retries=0
     )
     provider = OpenAICompatibleProvider("local", openai_client=client, profile=_LOCAL)
     return lambda name: OpenAIChatModel(name, provider=provider)

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 from urllib.parse import urlsplit, urlunsplit
 
 USUAL = (
@@ -19,12 +19,18 @@ Fetch = Callable[[str, float], Awaitable[Any]]
 """Gets a URL's JSON within some seconds, or raises."""
 
 
+Kind = Literal["Ollama", "llama.cpp"] | None
+"""Which server it is, where that makes a difference."""
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """A local server that answered."""
 
     base_url: str
     windows: Mapping[str, int | None]  # each model's window, None where the server does not tell
+    kind: Kind = None
+    slots: int | None = None  # calls that it answers at once, where it tells
 
     @property
     def first(self) -> str | None:
@@ -87,13 +93,36 @@ class LocalServer:
         models = cast(dict[str, Any], listed).get("data")
         if not isinstance(models, list):
             return None
-        return Server(url, _windows(cast(list[Any], models)))
+        rows = cast(list[Any], models)
+        kind, slots = await self._kind(url, _owner(rows), seconds)
+        return Server(url, _windows(rows), kind, slots)
+
+    async def _kind(self, url: str, owner: str | None, seconds: float) -> tuple[Kind, int | None]:
+        """Which server it is, and how many calls it answers at once; the rest wait in a queue of
+        its own, where their time would run."""
+        place = url.removesuffix("/v1")
+        try:
+            if owner == "llamacpp":
+                slots = (await self._fetch(f"{place}/props", seconds)).get("total_slots")
+                return "llama.cpp", slots if isinstance(slots, int) and slots > 0 else None
+            if owner and "version" in await self._fetch(f"{place}/api/version", seconds):
+                return "Ollama", 1  # OLLAMA_NUM_PARALLEL is not told; one is its default
+        except Exception:  # another server: one that speaks OpenAI's words, and that is enough
+            return None, None
+        return None, None
 
 
 def with_path(url: str) -> str:
     """The address of the API: a bare host, as Ollama prints it, means its `/v1`."""
     parts = urlsplit(url.strip().rstrip("/"))
     return urlunsplit(parts if parts.path else parts._replace(path="/v1"))
+
+
+def _owner(models: list[Any]) -> str | None:
+    """Who is said to own the models: servers are known by it."""
+    first = cast(dict[str, Any], models[0]) if models and isinstance(models[0], dict) else {}
+    owner = first.get("owned_by")
+    return owner if isinstance(owner, str) and owner != "vllm" else None
 
 
 def _windows(models: list[Any]) -> dict[str, int | None]:

@@ -4,19 +4,24 @@ Importing this is cheap: the vendors' libraries are loaded by the first call tha
 """
 
 import asyncio
+import math
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from moot.errors import (
     WARN_PROVIDER_NORMALIZED,
     InputError,
+    ProviderError,
     ProviderTimeoutError,
     ProviderUnavailableError,
     ProviderUnknownModelError,
 )
 from moot.models.cards import local_card, vendor_card
-from moot.models.local import LocalServer
+from moot.models.embedded import Embedded
+from moot.models.local import LocalServer, Server
+from moot.models.shelf import Model
 from moot.models.vendors import VENDORS, Providers, Vendor, VendorId, shown
 from moot.ports import Call, ModelCard, ProviderStatus, Reply, Say, Speaker
 
@@ -64,11 +69,14 @@ def _vendor(provider: str) -> Vendor | None:
 class Router:
     """The Speaker that the engine sees."""
 
-    def __init__(self, providers: Providers, understudy: Speaker) -> None:
+    def __init__(self, providers: Providers, understudy: Speaker, home: Path | None = None) -> None:
         self.providers = providers
+        self.embedded = Embedded(home, self._load)
         self._understudy = understudy
         self._local = LocalServer(providers.base_url("local"), self._fetch)
         self._clients: Clients | None = None
+        self._ollama: dict[str, int] = {}  # the windows of its models, as they are asked for
+        self._queues: dict[tuple[str, int], asyncio.Semaphore] = {}
 
     def card(self, model: str) -> ModelCard:
         """What is known of a model. Of a local server, what the last look at it told."""
@@ -76,38 +84,58 @@ class Router:
         if vendor.id != "local":
             return vendor_card(vendor.id, name)
         server = self._local.known
-        if f"local:{name}" == UNDERSTUDY or (
-            not name and self._local.base_url is None and self._local.looked and server is None
-        ):
+        if f"local:{name}" == UNDERSTUDY:
+            return self._understudy.card(UNDERSTUDY)
+        if own := self._own(name, server):
+            return self.embedded.card(own)
+        if not name and self._local.base_url is None and self._local.looked and server is None:
             return self._understudy.card(UNDERSTUDY)
         name = name or (server.first if server else None) or ""
-        return local_card(name, server.windows.get(name) if server else None)
+        window = server.windows.get(name) if server else None
+        return local_card(name, self._ollama.get(name) or window)
 
     async def speak(self, call: Call, say: Say) -> Reply:
         """Speak one call, whoever it is for."""
-        deadline = asyncio.get_running_loop().time() + call.seconds
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + call.seconds
         try:
             vendor, name = self._resolve(call.model)
         except InputError as error:
             raise ProviderUnknownModelError(error.message) from None
         try:
             async with asyncio.timeout_at(deadline):
-                line = await self._line(vendor, name)
+                voice = await self._voice(vendor, name)
         except TimeoutError:
             raise ProviderTimeoutError(vendor.late(call.seconds)) from None
-        if line is None:
+        if voice is None:
             return await self._understudy.speak(replace(call, model=UNDERSTUDY), say)
+        if isinstance(voice, Model):
+            return await self.embedded.speak(voice, call, say)
         from moot.models.speak import speak  # loaded by now, see _load
 
-        return await speak(line, call, say, deadline)
+        queue = self._queue() if vendor.id == "local" else None
+        if queue is None:
+            return await speak(voice, call, say, deadline)
+        call.allow(math.inf)
+        async with queue:
+            call.allow(call.seconds)
+            return await speak(voice, call, say, loop.time() + call.seconds)
 
-    async def describe(self) -> list[ProviderStatus]:
-        """What works here, and what to set where it does not. No vendor is called."""
-        vendors = [self._describe(vendor) for vendor in VENDORS.values() if vendor.key]
+    async def describe(self, measure: bool = False) -> list[ProviderStatus]:
+        """What works here, and what to set where it does not. No vendor is called; the model of
+        this machine is, if it is to be measured."""
+        if measure and self._own("", await self._local.find()):
+            try:
+                await self.embedded.measure()
+            except ProviderError as error:
+                broken = ProviderStatus("local", False, "local", error.message)
+                return [*map(self._describe, self._keyed()), broken]
+        vendors = map(self._describe, self._keyed())
         return [*vendors, await self._describe_local()]
 
     async def aclose(self) -> None:
         """Close all connections."""
+        await self.embedded.aclose()
         clients, self._clients = self._clients, None
         if clients:
             await clients.aclose()
@@ -117,27 +145,59 @@ class Router:
         provider, _, name = canonical.partition(":")
         return VENDORS[cast(VendorId, provider)], name
 
-    async def _line(self, vendor: Vendor, name: str) -> "Line | None":
-        """The model at the other end; None where the understudy steps in."""
+    def _own(self, name: str, server: Server | None) -> Model | None:
+        """The model of this machine, where it is what is meant: no server was set or found, or
+        none that has a model of that name."""
+        if self._local.base_url or (server and not name):
+            return None
+        model = self.embedded.chosen()
+        if model is None or name not in ("", model.name) or (server and name in server.windows):
+            return None
+        return model
+
+    def _queue(self) -> asyncio.Semaphore | None:
+        """Where calls wait for a local server that answers so many at once."""
+        server = self._local.known
+        if server is None or server.slots is None:
+            return None
+        place = server.base_url, server.slots
+        return self._queues.setdefault(place, asyncio.Semaphore(server.slots))
+
+    async def _voice(self, vendor: Vendor, name: str) -> "Line | Model | None":
+        """The model at the other end, or of this machine; None where the understudy steps in."""
         base_url: str | None = None
+        windows: dict[str, int] | None = None
         if vendor.id == "local":
             place = await self._local_model(name)
-            if place is None:
-                return None
+            if place is None or isinstance(place, Model):
+                return place
             base_url, name = place
+            if self._local.known and self._local.known.kind == "Ollama":
+                windows = await self._ollama_windows(base_url, name)
         clients = await self._load()
         from moot.models.speak import Line
 
-        model = await clients.model(vendor.id, name, base_url)
+        model = await clients.model(vendor.id, name, base_url, windows=windows)
         return Line(model, vendor, name, self.card(f"{vendor.id}:{name}"))
 
-    async def _local_model(self, name: str) -> tuple[str, str] | None:
-        """Where a local model is served, and its name."""
+    async def _ollama_windows(self, base_url: str, name: str) -> dict[str, int]:
+        if name not in self._ollama:
+            clients = await self._load()
+            from moot.models.ollama import look_up
+
+            if window := await look_up(clients.http("local"), base_url, name):
+                self._ollama[name] = window
+        return self._ollama
+
+    async def _local_model(self, name: str) -> tuple[str, str] | Model | None:
+        """Where a local model is served, and its name; or the model of this machine."""
         if f"local:{name}" == UNDERSTUDY:
             return None
+        server = await self._local.find()
         if name and self._local.base_url:
             return self._local.base_url, name
-        server = await self._local.find()
+        if model := self._own(name, server):
+            return model
         if server and (name or server.first):
             return server.base_url, name or server.first or ""
         if name or self._local.base_url:
@@ -160,6 +220,9 @@ class Router:
         answer = await clients.http("local").get(url, timeout=seconds)
         return answer.raise_for_status().json()
 
+    def _keyed(self) -> list[Vendor]:
+        return [vendor for vendor in VENDORS.values() if vendor.key]
+
     def _describe(self, vendor: Vendor) -> ProviderStatus:
         model = f"{vendor.id}:{vendor.default}"
         if self.providers.key(vendor.id):
@@ -171,7 +234,8 @@ class Router:
         server = await self._local.find()
         if server and server.first:
             models = f"{len(server.windows)} model{'s' if len(server.windows) > 1 else ''}"
-            detail = f"A server with {models} answers at {shown(server.base_url)}."
+            who = server.kind or "A server"
+            detail = f"{who} with {models} answers at {shown(server.base_url)}."
             return ProviderStatus("local", True, f"local:{server.first}", detail)
         if self._local.base_url:
             detail = (
@@ -179,9 +243,12 @@ class Router:
                 "Start it, or change MOOT_LOCAL_BASE_URL."
             )
             return ProviderStatus("local", False, "local", detail)
+        if status := self.embedded.describe():
+            return status
         detail = (
             "No local server was found, so the built-in understudy speaks, which is no model. "
-            "Start Ollama or llama.cpp, or set MOOT_LOCAL_BASE_URL."
+            "Fetch a model with `moot model fetch`, start Ollama or llama.cpp, or set "
+            "MOOT_LOCAL_BASE_URL."
         )
         return ProviderStatus("local", True, UNDERSTUDY, detail)
 

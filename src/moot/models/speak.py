@@ -6,6 +6,7 @@ even while its connection is closed, delays nobody beyond the deadline.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +26,7 @@ from moot.core.debate import Usage
 from moot.core.prompts import estimate, size
 from moot.models.failures import Sentences, explain, interrupted
 from moot.models.request import prompt, settings, shape
+from moot.models.speed import Timing
 from moot.models.vendors import Vendor
 from moot.models.wire import hanging_up
 from moot.ports import Call, ModelCard, Reply, Say
@@ -44,6 +46,8 @@ class _Heard:
     length: int = 0
     over: bool = False  # more came than was asked for, and we hung up
     stream: StreamedResponse | None = None
+    first: float | None = None  # when the first piece came
+    last: float = 0.0
 
     @property
     def text(self) -> str:
@@ -66,22 +70,39 @@ class Line:
     vendor: Vendor
     name: str
     card: ModelCard
+    timed: Callable[[Timing], None] | None = None  # told how long a whole answer took
 
 
 async def speak(line: Line, call: Call, say: Say, deadline: float) -> Reply:
     """Speak one call until `deadline`, a time of the running loop. Raises ProviderError only."""
     heard = _Heard()
+    began = asyncio.get_running_loop().time()
     reader = asyncio.create_task(_read(line, call, say, heard))
     try:
         await _follow(reader, heard, deadline)
     finally:
         await _let_go(reader)
-    return _reply(line, call, heard, _outcome(reader, heard))
+    reply = _reply(line, call, heard, _outcome(reader, heard))
+    if line.timed and heard.first is not None and not reply.usage.estimated:
+        line.timed(_timing(heard, began, heard.first, reply.usage))
+    return reply
+
+
+def _timing(heard: _Heard, began: float, first: float, used: Usage) -> Timing:
+    response = _response(heard.stream)
+    cached = _count(response.usage.cache_read_tokens) if response else 0
+    return Timing(
+        max(used.input_tokens - cached, 0),
+        first - began,
+        used.output_tokens - 1,
+        heard.last - first,
+    )
 
 
 async def _read(line: Line, call: Call, say: Say, heard: _Heard) -> None:
     """Read the answer to its end, or until it is longer than it may be."""
     limit = call.max_tokens * 12 + 20_000
+    clock = asyncio.get_running_loop().time
     asked = model_request_stream(
         line.model,
         prompt(call.messages),
@@ -94,6 +115,9 @@ async def _read(line: Line, call: Call, say: Say, heard: _Heard) -> None:
             piece = _visible(event)
             if not piece:
                 continue
+            heard.last = clock()
+            if heard.first is None:
+                heard.first = heard.last
             heard.length += len(piece)
             if heard.length > limit:
                 heard.over = True

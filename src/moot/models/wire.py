@@ -26,10 +26,13 @@ class TooMuchError(WireError):
     """The body is longer than an answer can be."""
 
 
-def http_client(*, trust_env: bool = True) -> httpx2.AsyncClient:
+def http_client(
+    *, trust_env: bool = True, transport: httpx2.AsyncBaseTransport | None = None
+) -> httpx2.AsyncClient:
     """A client for any number of calls at once; the deadline of a call is not its business."""
     return httpx2.AsyncClient(
         trust_env=trust_env,
+        transport=transport,
         timeout=httpx2.Timeout(600, connect=15),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
         headers={"Accept-Encoding": "identity"},  # a packed body may unpack to gigabytes

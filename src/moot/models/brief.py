@@ -1,0 +1,110 @@
+"""A call cut to the time there is: asked for shorter, so that its answer is not cut.
+
+A structured answer is bounded by its grammar: with texts and lists that are short enough, it is
+whole before its tokens are used up, whatever the model says.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from moot.core.prompts import Message, estimate
+from moot.models.speed import Speed
+from moot.ports import Call
+
+LEAST = 48  # tokens in which something can be said
+_SHARE = 0.85  # of the time: the rest is for what nobody foresaw
+_LONGEST = 600  # characters of one text; a grammar for longer ones is slow
+_SENTENCE = 140
+_SHORTEST = 40
+_LETTERS = 3  # of a token, rather too few than too many
+_NESTED = 12
+_SHARES = [tenth / 10 for tenth in range(11)]
+
+Schema = Mapping[str, Any]
+
+
+def brief(call: Call, speed: Speed | None) -> Call:
+    """The call as it can be answered in its time at that speed."""
+    tokens = min(call.max_tokens, room(call, speed)) if speed else call.max_tokens
+    messages = call.messages
+    if tokens < call.max_tokens:
+        last = messages[-1]
+        ask = f"Be brief: at most {_round(tokens * 6 // 10)} words."
+        messages = (*messages[:-1], Message(last.role, f"{last.text} {ask}"))
+    if call.schema is None:
+        return replace(call, messages=messages, max_tokens=tokens)
+    # The grammar keeps it short; cut by its tokens it would be of no use.
+    return replace(call, messages=messages, schema=bounded(call.schema, tokens))
+
+
+def room(call: Call, speed: Speed) -> int:
+    """The tokens that can be written in the time that reading leaves."""
+    seconds = call.seconds * _SHARE - _unread(call.messages) / speed.read
+    return max(LEAST, int(seconds * speed.write))
+
+
+def bounded(schema: Schema, tokens: int) -> Schema:
+    """The schema with texts and lists so short that an answer fits into that many tokens."""
+    letters = tokens * _LETTERS
+    for shortest in (_SENTENCE, _SHORTEST):  # rather fewer entries than chopped ones
+        for items in (4, 3, 2, 1):
+            length = _LONGEST
+            while length >= shortest:
+                short = _short(schema, items, length)
+                if _worst(short, short, 0) <= letters:
+                    return short
+                length = length * 3 // 4
+    return _short(schema, 1, _SHORTEST)
+
+
+def _unread(messages: tuple[Message, ...]) -> int:
+    """What the model has not read for this seat: the cache holds all up to its last answer."""
+    own = [place for place, message in enumerate(messages) if message.role == "assistant"]
+    return sum(estimate(message.text) for message in messages[(own[-1] if own else 0) :])
+
+
+def _round(words: int) -> int:
+    return max(words // 5 * 5, 20)
+
+
+def _short(schema: Any, items: int, length: int) -> Any:
+    """A copy whose every text and list is bounded."""
+    if isinstance(schema, list):
+        return [_short(part, items, length) for part in cast(list[Any], schema)]
+    if not isinstance(schema, Mapping):
+        return schema
+    given = cast(Schema, schema)
+    short = {key: _short(value, items, length) for key, value in given.items()}
+    if given.get("type") == "string" and not {"enum", "const", "format", "pattern"} & set(given):
+        short["maxLength"] = min(given.get("maxLength", length), length)
+    if given.get("type") == "number" and given.get("minimum") == 0 and given.get("maximum") == 1:
+        return {"enum": _SHARES}  # a grammar knows no bounds of fractions
+    if given.get("type") == "array":
+        most = min(given.get("maxItems", items), items)
+        short["maxItems"] = max(most, given.get("minItems", 0))
+    return short
+
+
+def _worst(schema: Schema, root: Schema, depth: int) -> int:
+    """The characters of the longest answer, roughly."""
+    if depth > _NESTED:
+        return 0  # it holds itself: no bound is found this way
+    if "$ref" in schema:
+        name = str(schema["$ref"]).rpartition("/")[2]
+        return _worst(root.get("$defs", {}).get(name, {}), root, depth + 1)
+    for choice in ("anyOf", "oneOf", "allOf"):
+        if choice in schema:
+            return max(_worst(part, root, depth + 1) for part in schema[choice])
+    match schema.get("type"):
+        case "object":
+            fields: Mapping[str, Schema] = schema.get("properties", {})
+            return 4 + sum(
+                len(name) + 6 + _worst(field, root, depth + 1) for name, field in fields.items()
+            )
+        case "array":
+            return 4 + schema["maxItems"] * (2 + _worst(schema.get("items", {}), root, depth + 1))
+        case "string":
+            return 2 + schema.get("maxLength", 24)
+        case _:
+            return 12  # a number, true, false, one of a few words

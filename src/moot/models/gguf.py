@@ -1,0 +1,79 @@
+"""What a GGUF file says of itself at its beginning: enough to know one, and its context."""
+
+import struct
+from pathlib import Path
+from typing import BinaryIO
+
+from moot.errors import InputError
+
+MAGIC = b"GGUF"
+_VERSIONS = (2, 3)
+_MOST_KEYS = 10_000
+_LONGEST = 1 << 26  # bytes of a text or a list that are still believed
+_STRING, _ARRAY = 8, 9
+_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+_WHOLE = {4: "<I", 5: "<i", 10: "<Q", 11: "<q"}
+
+
+def context(path: Path) -> int | None:
+    """The tokens that the model was made for, where its file tells; refuses what is no GGUF."""
+    try:
+        with path.open("rb") as file:
+            if file.read(4) != MAGIC or _number(file, "<I") not in _VERSIONS:
+                raise InputError(f"{path} is no GGUF file that llama.cpp can read.", "model")
+            return _look(file)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.", "model") from None
+    except (struct.error, UnicodeDecodeError, ValueError):
+        raise InputError(f"{path} is a GGUF file that is damaged at its start.", "model") from None
+
+
+def _look(file: BinaryIO) -> int | None:
+    _number(file, "<Q")  # how many tensors
+    for _ in range(min(_number(file, "<Q"), _MOST_KEYS)):
+        key, kind = _text(file), _number(file, "<I")
+        if key.endswith(".context_length") and kind in _WHOLE:
+            return _number(file, _WHOLE[kind])
+        _skip(file, kind)
+    return None
+
+
+def _number(file: BinaryIO, form: str) -> int:
+    return struct.unpack(form, file.read(struct.calcsize(form)))[0]
+
+
+def _text(file: BinaryIO) -> str:
+    size = _number(file, "<Q")
+    if size > _LONGEST:
+        raise ValueError("too long")
+    return file.read(size).decode()
+
+
+def _skip(file: BinaryIO, kind: int) -> None:
+    if kind == _STRING:
+        _text_skipped(file)
+    elif kind == _ARRAY:
+        of, count = _number(file, "<I"), _number(file, "<Q")
+        if of == _STRING and count <= _LONGEST:
+            for _ in range(count):
+                _text_skipped(file)
+        else:
+            _forward(file, _size(of) * count)
+    else:
+        _forward(file, _size(kind))
+
+
+def _text_skipped(file: BinaryIO) -> None:
+    _forward(file, _number(file, "<Q"))
+
+
+def _size(kind: int) -> int:
+    if kind not in _SIZES:
+        raise ValueError("a kind of value that is not known")
+    return _SIZES[kind]
+
+
+def _forward(file: BinaryIO, count: int) -> None:
+    if count > _LONGEST:
+        raise ValueError("too long")
+    file.seek(count, 1)
