@@ -19,6 +19,7 @@ _SENTENCE = 140
 _SHORTEST = 40
 _LETTERS = 3  # of a token, rather too few than too many
 _NESTED = 12
+_DAY = "^20[0-9][0-9]-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])$"  # one that every month has
 _SHARES = [tenth / 10 for tenth in range(11)]
 
 Schema = Mapping[str, Any]
@@ -78,6 +79,8 @@ def _short(schema: Any, items: int, length: int) -> Any:
     short = {key: _short(value, items, length) for key, value in given.items()}
     if given.get("type") == "string" and not {"enum", "const", "format", "pattern"} & set(given):
         short["maxLength"] = min(given.get("maxLength", length), length)
+    if given.get("format") == "date":  # a grammar does not know how long a month is
+        return {"type": "string", "pattern": _DAY}
     if given.get("type") == "number" and given.get("minimum") == 0 and given.get("maximum") == 1:
         return {"enum": _SHARES}  # a grammar knows no bounds of fractions
     if given.get("type") == "array":
