@@ -50,7 +50,7 @@ faketime:
 	} || { echo "The tests of wrong clocks need libfaketime: install it."; exit 1; }
 
 test: setup web chromium faketime check
-	$(BIN)/pytest -n 3 --dist loadfile --ignore=tests/browser/test_weight.py
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --ignore=tests/browser/test_weight.py
 	MOOT_TEST_DATABASE=postgres $(BIN)/pytest -n 3 --dist loadfile $(QUICK)
 	$(BIN)/pytest tests/browser/test_weight.py # it measures, so it runs alone
 
