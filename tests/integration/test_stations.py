@@ -291,6 +291,20 @@ def test_a_signature_is_good_once(desk: Desk) -> None:
     asyncio.run(main())
 
 
+def test_those_made_in_one_moment_under_one_name_are_all_there(desk: Desk) -> None:
+    async def main() -> None:
+        async with desk.open() as service, desk.open() as other:
+            before = len(await service.agents.all())
+            twins = [(service, other)[n % 2].agents.create({"name": "Ada"}) for n in range(4)]
+            made = await asyncio.gather(*twins)
+            assert len({one.id for one in made}) == 4
+            assert len(await service.agents.all()) == before + 4
+            pair = [each.stations.create({"name": "Desk"}) for each in (service, other)]
+            assert {one.id for one in await asyncio.gather(*pair)} == {"desk", "desk-2"}
+
+    asyncio.run(main())
+
+
 def test_a_file_of_stations_is_taken_whole_or_not_at_all(desk: Desk) -> None:
     good = '[[stations]]\nname = "A"\n[[stations]]\nname = "B"\nzone = "Asia/Tokyo"\n'
 

@@ -1,15 +1,18 @@
 """Saved agents: made, changed, taken along. A debate keeps them as they were when it began."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from moot.core import casting, codec_station, toml
 from moot.core.station import Agent, Brought
 from moot.core.times import iso
-from moot.errors import InputError, NotFoundError
+from moot.errors import DuplicateError, InputError, NotFoundError
 from moot.ports import Clock, StationStore
 
 KEPT = ("created_at", "updated_at")
+TRIES = 5
+T = TypeVar("T")
 
 
 class Agents:
@@ -21,7 +24,9 @@ class Agents:
 
     async def create(self, asked: Mapping[str, Any]) -> Agent:
         """A new one. Its id is given, or made of its name."""
-        given = dict(asked)
+        return await until_free(lambda: self._create(dict(asked)))
+
+    async def _create(self, given: dict[str, Any]) -> Agent:
         wanted = given.pop("id", None)
         taken = {one.id for one in await self._store.agents()}
         if wanted is None:
@@ -89,6 +94,14 @@ class Agents:
 
     def _at(self) -> str:
         return iso(self._clock.now())
+
+
+async def until_free(attempt: Callable[[], Awaitable[T]]) -> T:
+    """Try again where somebody took the same id in the same moment."""
+    for _ in range(TRIES - 1):
+        with suppress(DuplicateError):
+            return await attempt()
+    return await attempt()
 
 
 def _bare(agent: dict[str, Any]) -> dict[str, Any]:

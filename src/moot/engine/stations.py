@@ -14,11 +14,10 @@ from moot.core.station import Agent, Brought, Conversation, Programme, Station
 from moot.core.status import FINAL
 from moot.core.times import iso
 from moot.engine import failpoints, news
-from moot.engine.agents import Agents, entry, named
-from moot.errors import DuplicateError, InputError, MootError, NotFoundError, StateError
+from moot.engine.agents import Agents, entry, named, until_free
+from moot.errors import InputError, MootError, NotFoundError, StateError
 from moot.ports import Bus, Clock, Dispatcher, Formats, StationStore
 
-TRIES = 5
 PREVIEWED = 5
 EARLIER_SECONDS = 60.0
 """A time that is given may lie so far back, so that "now" is no error."""
@@ -56,7 +55,9 @@ class Stations:
 
     async def create(self, asked: Mapping[str, Any]) -> Station:
         """A new one. Its id is given, or made of its name."""
-        given = dict(asked)
+        return await until_free(lambda: self._create(dict(asked)))
+
+    async def _create(self, given: dict[str, Any]) -> Station:
         wanted = given.pop("id", None)
         taken = {one.id for one in await self.all()}
         if wanted is None:
@@ -263,15 +264,7 @@ class Stations:
 
     async def _on(self, station_id: str, move: Callable[[Board], StationChange]) -> StationChange:
         """Change a station; what goes on air by it is told of and queued."""
-        for attempt in range(TRIES):
-            try:
-                change, done = await self._store.on(station_id, move)
-                break
-            except DuplicateError:  # an id of the same second, or a slot that is filled
-                if attempt == TRIES - 1:
-                    raise
-        else:
-            raise AssertionError
+        change, done = await until_free(lambda: self._store.on(station_id, move))
         failpoints.hit("aired")
         self._publish(done)
         return change

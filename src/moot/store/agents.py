@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import bindparam, delete, select, text
+from sqlalchemy import bindparam, delete, insert, select, update
 
 from moot.core import codec, codec_station
 from moot.core.station import Agent
@@ -13,14 +13,11 @@ from moot.store.tables import agents
 
 ALL = Query(select(agents).order_by(agents.c.name, agents.c.id))
 BY_ID = Query(select(agents).where(agents.c.id == bindparam("id")))
-KEEP = Query(
-    text(
-        "INSERT INTO debate_agents (id, name, bio, model, stance, voice, created_at, updated_at)"
-        " VALUES (:id, :name, :bio, :model, :stance, :voice, :created_at, :updated_at)"
-        " ON CONFLICT (id) DO UPDATE SET name = excluded.name, bio = excluded.bio,"
-        " model = excluded.model, stance = excluded.stance, voice = excluded.voice,"
-        " updated_at = excluded.updated_at"
-    )
+ADD = Query(insert(agents))
+CHANGE = Query(
+    update(agents)
+    .where(agents.c.id == bindparam("b_id"))
+    .values({c.name: bindparam(c.name) for c in agents.c if c.name != "id"})
 )
 DELETE = Query(delete(agents).where(agents.c.id == bindparam("id")))
 
@@ -33,13 +30,23 @@ def find(conn: Connection, ids: Sequence[str] | None = None) -> list[Agent]:
     return sorted((_agent(row) for row in rows), key=lambda one: (one.name, one.id))
 
 
-def keep(conn: Connection, agent: Agent) -> None:
-    row = codec_station.agent(agent)
-    KEEP.run(conn, {**row, "voice": codec.dumps(row["voice"])})
+def add(conn: Connection, agent: Agent) -> None:
+    """A new one; DuplicateError where its id is taken."""
+    ADD.run(conn, _row(agent))
+
+
+def change(conn: Connection, agent: Agent) -> None:
+    row = _row(agent)
+    CHANGE.run(conn, {**row, "b_id": row.pop("id")})
 
 
 def remove(conn: Connection, agent_id: str) -> None:
     DELETE.run(conn, {"id": agent_id})
+
+
+def _row(agent: Agent) -> dict[str, Any]:
+    row = codec_station.agent(agent)
+    return {**row, "voice": codec.dumps(row["voice"])}
 
 
 def _agent(row: dict[str, Any]) -> Agent:

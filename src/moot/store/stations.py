@@ -82,9 +82,10 @@ class SqlStations:
         self, ids: Sequence[str], change: Callable[[Mapping[str, Agent]], Sequence[Agent]]
     ) -> list[Agent]:
         def work(conn: Connection) -> list[Agent]:
-            made = list(change({one.id: one for one in agents.find(conn, ids)}))
+            known = {one.id: one for one in agents.find(conn, ids)}
+            made = list(change(known))
             for one in made:
-                agents.keep(conn, one)
+                (agents.change if one.id in known else agents.add)(conn, one)
             return made
 
         return await self._db.write(work)
