@@ -6,8 +6,10 @@ BIN = .venv/bin
 UV = $(BIN)/uv
 # What runs on Postgres as it does on SQLite.
 BOTH = tests/acceptance tests/integration/test_stations.py tests/crash/test_kill.py tests/crash/test_stop.py tests/crash/test_shutdown.py tests/crash/test_streams.py
-# What of these make test runs on Postgres: what asks most of the database. make stress runs all.
-QUICK = $(addprefix tests/acceptance/test_,verbs.py formats.py council.py http.py) tests/integration/test_stations.py tests/crash/test_kill.py tests/crash/test_stop.py
+# What of these make test runs on Postgres: what asks most of the database, the longest first. make stress runs all.
+QUICK = $(addprefix tests/,acceptance/test_council.py crash/test_kill.py acceptance/test_verbs.py crash/test_stop.py acceptance/test_http.py integration/test_stations.py acceptance/test_formats.py)
+# Hundreds of processes start: what the first compiles, the others find. Of files, those of failures stay.
+PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -o tmp_path_retention_policy=failed
 NPM = PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web
 
 .PHONY: setup run serve web chromium faketime test check bench stress docs shots lock clean
@@ -50,9 +52,9 @@ faketime:
 	} || { echo "The tests of wrong clocks need libfaketime: install it."; exit 1; }
 
 test: setup web chromium faketime check
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --ignore=tests/browser/test_weight.py
-	MOOT_TEST_DATABASE=postgres $(BIN)/pytest -n 3 --dist loadfile $(QUICK)
-	$(BIN)/pytest tests/browser/test_weight.py # it measures, so it runs alone
+	$(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder --ignore=tests/browser/test_weight.py
+	MOOT_TEST_DATABASE=postgres $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder $(QUICK)
+	$(PYTEST) tests/browser/test_weight.py # it measures, so it runs alone
 
 check: setup web
 	$(BIN)/ruff check src tests bench hatch_build.py
@@ -68,8 +70,8 @@ bench: setup
 	PYTHONPATH=src .venv-bench/bin/python -m bench.run
 
 stress: setup web chromium faketime
-	MOOT_STRESS=1 $(BIN)/pytest tests/crash tests/acceptance/test_openapi.py tests/browser/test_replay.py -s
-	MOOT_STRESS=1 MOOT_TEST_DATABASE=postgres $(BIN)/pytest $(BOTH) -s
+	MOOT_STRESS=1 $(PYTEST) tests/crash tests/acceptance/test_openapi.py tests/browser/test_replay.py tests/integration/test_replay.py -s
+	MOOT_STRESS=1 MOOT_TEST_DATABASE=postgres $(PYTEST) $(BOTH) -s
 
 docs: setup
 	$(BIN)/python docs/make.py

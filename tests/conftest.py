@@ -8,24 +8,30 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.memory import memory_but_for_stress
+
 if TYPE_CHECKING:
     from tests.services import Postgres
 
 ASKED = os.environ.get("MOOT_TEST_DATABASE") or "sqlite"
+FIRST = ("test_bench.py",)  # it takes long, and would be begun when the other workers are done
 URLS = ("MOOT_DATABASE_URL", "MOOT_BROKER_URL", "MOOT_BUS_URL")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tests must not find the databases of whoever runs them."""
+    """Tests must not find the databases of whoever runs them, nor wait for their disk."""
     if ASKED not in ("sqlite", "postgres"):
         raise pytest.UsageError(f"MOOT_TEST_DATABASE is sqlite or postgres, not {ASKED}")
     for name in URLS:
         os.environ.pop(name, None)
+    if folder := memory_but_for_stress():
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))  # where tmp_path is
     about = "sqlite_only: about the embedded database and its file; left out on Postgres"
     config.addinivalue_line("markers", about)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in FIRST)
     if ASKED == "postgres":
         left_out = [item for item in items if item.get_closest_marker("sqlite_only")]
         config.hook.pytest_deselected(items=left_out)

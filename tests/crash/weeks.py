@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -218,6 +219,7 @@ def studio(root: Path, **more: Any) -> Generator[Studio]:
             made.kill(place)
 
 
+@cache  # many stations have the same line and the same zone
 def minutes_of(line: str, zone: str, begin: datetime, end: datetime) -> list[float]:
     """The moments that a cron line names, found the slow way: by looking at every minute.
 

@@ -34,6 +34,7 @@ from moot.store.reindex import Reindexed, examine, reindex
 from moot.store.replay import document, read_folder
 from tests.integration.councils import council_speaker
 
+SEEDS = 500 if os.environ.get("MOOT_STRESS") else 190  # of mutations: each kind ten times
 COUNCIL = {"problem": "Should we ship — “now”?", "outputType": "decision", "constraints": ["cheap"]}
 BOOKKEEPING = {"key", "fence", "lease_owner", "lease_until", "open_calls"}
 
@@ -390,7 +391,7 @@ MUTATIONS: list[Callable[[Copy, random.Random], Changed]] = [
 
 
 @pytest.mark.parametrize("format_", ["classic", "council"])
-def test_every_one_of_500_mutations_is_reported(
+def test_every_one_of_many_mutations_is_reported(
     held: tuple[Settings, dict[str, str]], tmp_path: Path, format_: str
 ) -> None:
     settings, ids = held
@@ -399,7 +400,7 @@ def test_every_one_of_500_mutations_is_reported(
     copy.lay_out(home, {})
     assert read_folder(home, copy.id).issues == ()
     tried = 0
-    for seed in range(500):
+    for seed in range(SEEDS):
         rng = random.Random(seed)
         mutate = MUTATIONS[seed % len(MUTATIONS)]
         changed = {
@@ -416,7 +417,7 @@ def test_every_one_of_500_mutations_is_reported(
             assert issue.isprintable()
         copy.restore(home, changed)
         shutil.rmtree(home / copy.root / "attic", ignore_errors=True)
-    assert tried > 450
+    assert tried > SEEDS * 0.9
     assert read_folder(home, copy.id).issues == ()
 
 
