@@ -27,8 +27,9 @@ setup: .venv/.ready
 	@$(UV) pip install -q -p $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
 
+# With the model that there is; with none, one is fetched once that this machine can run.
 run: setup
-	@MOOT_HOME=$${MOOT_HOME:-$(CURDIR)/.moot} $(BIN)/moot run "Should a small team write tests before it writes code?" --format classic
+	@export MOOT_HOME=$${MOOT_HOME:-$(CURDIR)/.moot}; $(BIN)/moot model fetch --if-needed && $(BIN)/moot run "Should a small team write tests before it writes code?" --format classic
 
 serve: setup web
 	@MOOT_HOME=$${MOOT_HOME:-$(CURDIR)/.moot} $(BIN)/moot serve

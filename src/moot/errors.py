@@ -151,6 +151,10 @@ class ProviderShapeError(ProviderInvalidError):
         self.problem = problem
 
 
+class ProviderEchoError(ProviderInvalidError):
+    """A speech that was made before. The model is asked for another, once."""
+
+
 class ProviderContextError(ProviderError):
     """The prompt is larger than the model's window; a shorter one may fit."""
 

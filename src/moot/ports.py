@@ -24,6 +24,7 @@ class ModelCard:
     window: int  # tokens of prompt and answer together
     input_price: float | None  # USD per token; None where nobody published one
     output_price: float | None
+    small: bool = False  # it needs short asks, and repeats itself
 
 
 def _as_given(seconds: float) -> None:
@@ -42,6 +43,7 @@ class Call:
     step: Step
     heard: tuple[Turn, ...]  # the turns this step may see, oldest first
     schema: Mapping[str, Any] | None = None  # JSON Schema of a structured answer
+    again: bool = False  # the last answer could not be used: it had not its shape, or was an echo
     allow: Callable[[float], None] = _as_given
     """Told by a speaker that lets calls wait: from now on it may take these seconds (inf while it
     waits, `seconds` when it is made)."""

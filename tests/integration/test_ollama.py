@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from moot.core.debate import Debate
-from moot.core.prompts import Message
+from moot.core.prompts import Heard, Message
 from moot.core.schedule import Step
 from moot.errors import (
     ProviderContextError,
@@ -25,6 +25,8 @@ from moot.models.shelf import Shelf
 from moot.models.understudy import Understudy
 from moot.ports import Call
 from tests import tiny_gguf
+from tests.unit.core.test_prompts import debate_of, steps_of
+from tests.unit.models.test_small import call_of
 
 PIECES = ("Well, ", "the town ", "needs it.")
 
@@ -35,6 +37,7 @@ class Server:
 
     owner: str = "library"
     slots: int | None = None
+    sizes: dict[str, Any] = field(default_factory=dict[str, Any])  # of models, as it tells them
     url: str = ""
     paths: list[str] = field(default_factory=list[str])
     asked: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -65,8 +68,17 @@ class Server:
         model = str(body.get("model", ""))
         match path:
             case "/v1/models":
-                rows = [{"id": name, "owned_by": self.owner} for name in ("qwen:7b", "set:1b")]
+                rows = [
+                    {"id": name, "owned_by": self.owner, "meta": {"n_params": self.sizes.get(name)}}
+                    for name in ("qwen:7b", "set:1b")
+                ]
                 return 200, [json.dumps({"data": rows}).encode()]
+            case "/api/tags" if self.owner == "library" and self.sizes:
+                models = [
+                    {"name": name, "details": {"parameter_size": size}}
+                    for name, size in self.sizes.items()
+                ]
+                return 200, [json.dumps({"models": models}).encode()]
             case "/api/version" if self.owner == "library":
                 return 200, [b'{"version": "0.12.6"}']
             case "/props" if self.slots:
@@ -185,6 +197,75 @@ def test_calls_wait_for_a_server_that_tells_its_slots(server: Server, most: int)
             await asyncio.gather(*calls)
             assert server.most == most
             assert len(allowed) == (0 if most == 5 else 10)
+
+    asyncio.run(main())
+
+
+def test_a_server_may_close_a_connection_that_it_seemed_to_keep() -> None:
+    """As llama.cpp does after a while: with the next call half-way there."""
+    answered, over = 0, asyncio.Semaphore(0)
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal answered
+        await reader.readuntil(b"\r\n\r\n")
+        body = b'{"data": [{"id": "tiny"}]}'
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        await writer.drain()
+        answered += 1
+        await reader.read(1)  # the next call, or the end
+        writer.close()
+        over.release()
+
+    async def main() -> None:
+        async with await asyncio.start_server(handle, "127.0.0.1", 0) as listening:
+            url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1/models"
+            router = Router(Providers(), Understudy(), None)
+            try:
+                for _ in range(5):
+                    await router._fetch(url, 5.0)
+            finally:
+                await router.aclose()
+            for _ in range(answered):
+                await over.acquire()
+        assert answered == 5
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        Server(sizes={"qwen:7b": "7.6B", "set:1b": "494.03M"}),
+        Server("llamacpp", 1, sizes={"qwen:7b": 7_600_000_000, "set:1b": 1_500_000_000}),
+    ],
+    ids=["Ollama", "llama.cpp"],
+)
+def test_a_small_model_of_a_server_is_told_little_too(server: Server) -> None:
+    async def main() -> None:
+        async with serving(server) as router:
+            await router._local.find()
+            assert (router.card("local:qwen:7b").small, router.card("local:set:1b").small) == (
+                False,
+                True,
+            )
+            now, wave = next(steps_of(debate_of("duel", "Ada Ben")))
+            asked = call_of(wave.steps[0], now, Heard())
+            for model in ("local:qwen:7b", "local:set:1b"):
+                await router.speak(replace(asked, model=model), nothing)
+            large, small = (body["messages"][-1]["content"] for body in server.asked)
+            assert "Begin with: " not in large
+            assert small.endswith(", because that would")
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("sizes", [{"set:1b": "much"}, {"set:1b": 5}, {"set:1b": ""}])
+def test_sizes_that_cannot_be_read_are_taken_for_large(sizes: dict[str, Any]) -> None:
+    async def main() -> None:
+        for server in (Server(sizes=sizes), Server("llamacpp", 1, sizes={"set:1b": "much"})):
+            async with serving(server) as router:
+                assert (await router.describe())[-1].works
+                assert not router.card("local:set:1b").small
 
     asyncio.run(main())
 

@@ -2,7 +2,12 @@
 
 from dataclasses import dataclass
 
-from moot.errors import ProviderContextError, ProviderError, ProviderShapeError
+from moot.errors import (
+    ProviderContextError,
+    ProviderEchoError,
+    ProviderError,
+    ProviderShapeError,
+)
 
 MAX_RETRIES = 3
 WAITS = (1.0, 3.0, 9.0)  # seconds before the first, second and third retry
@@ -21,9 +26,10 @@ class RetryDecision:
 def decide(error: ProviderError, attempt: int, repaired: bool = False) -> RetryDecision:
     """What to do after the `attempt`-th call of a step (1 is the first) ended in `error`.
 
-    An answer without its shape may be repaired once, whatever failed before.
+    An answer without its shape, or one that was given before, may be mended once, whatever failed
+    before.
     """
-    if isinstance(error, ProviderShapeError):
+    if isinstance(error, ProviderShapeError | ProviderEchoError):
         return RetryDecision(None if repaired else 0.0)
     if attempt > MAX_RETRIES or not error.retryable:
         return RetryDecision(None)

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from moot.core import council, limits, moves, prompts, retry, schedule, shapes
+from moot.core import council, echo, limits, moves, prompts, retry, schedule, shapes
 from moot.core.change import (
     Attempt,
     Change,
@@ -33,6 +33,7 @@ from moot.engine.lease import Hand, Keeper, is_dead
 from moot.engine.recall import Recall
 from moot.errors import (
     PacketError,
+    ProviderEchoError,
     ProviderEmptyError,
     ProviderError,
     ProviderInvalidError,
@@ -63,7 +64,7 @@ class _Run:
     ahead: Wave | None = None  # that wave, where its commit planned it
     tries: dict[Slot, int] = field(default_factory=dict[Slot, int])
     spent: dict[Slot, Usage] = field(default_factory=dict[Slot, Usage])
-    repairs: dict[Slot, ProviderShapeError] = field(default_factory=dict[Slot, ProviderShapeError])
+    repairs: dict[Slot, ProviderError] = field(default_factory=dict[Slot, ProviderError])
     windows: dict[str, int] = field(default_factory=dict[str, int])  # that proved smaller, by seat
     wait: float = 0.0  # before the next try
 
@@ -349,7 +350,8 @@ class Advancer:
         card = self._speaker.card(seat.model)
         window = run.windows.get(seat.id, card.window)
         messages, heard = prompts.render(step, debate, run.heard, window)
-        if wrong := run.repairs.get(step.slot):
+        wrong = run.repairs.get(step.slot)
+        if isinstance(wrong, ProviderShapeError):
             messages = prompts.repair(messages, wrong.said, wrong.problem)
         call = Call(
             model=seat.model,
@@ -360,6 +362,7 @@ class Advancer:
             step=step,
             heard=heard,
             schema=shapes.schema(step.answer) if step.answer != "text" else None,
+            again=wrong is not None,
         )
         reply = await self._call_out(run, attempt, call, self._say(speech), speech.pieces)
         _check_voice(run, seat, reply)
@@ -370,6 +373,11 @@ class Advancer:
         if not text:
             raise ProviderEmptyError(
                 f"{seat.name} ({reply.model}) gave an empty answer.", **_used(reply)
+            )
+        first = card.small and step.kind == "speech" and wrong is None
+        if first and echo.repeats(text, debate.motion, run.heard.turns):
+            raise ProviderEchoError(
+                f"{seat.name} ({reply.model}) said what was said before.", **_used(reply)
             )
         return reply, text
 
@@ -447,7 +455,7 @@ class Advancer:
         ended = Ended(attempt.n, "failed", at, error_code=error.code, usage=usage)
         log.info("%s: %s failed, try %d: %s", run.debate.id, step.actor, tried, error.code)
         decision = retry.decide(error, tried, slot in run.repairs)
-        if isinstance(error, ProviderShapeError):
+        if isinstance(error, ProviderShapeError | ProviderEchoError):
             run.repairs[slot] = error
         if decision.wait is not None:
             run.wait = max(run.wait, decision.wait)

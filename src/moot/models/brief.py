@@ -4,11 +4,13 @@ A structured answer is bounded by its grammar: with texts and lists that are sho
 whole before its tokens are used up, whatever the model says.
 """
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
+from os.path import commonprefix
 from typing import Any, cast
 
-from moot.core.prompts import Message, estimate
+from moot.core.prompts import Message
 from moot.models.speed import Speed
 from moot.ports import Call
 
@@ -17,17 +19,40 @@ _SHARE = 0.85  # of the time: the rest is for what nobody foresaw
 _LONGEST = 600  # characters of one text; a grammar for longer ones is slow
 _SENTENCE = 140
 _SHORTEST = 40
-_LETTERS = 3  # of a token, rather too few than too many
+_LETTERS = 3  # of a token that is written, rather too few than too many
+_READ = 4  # of one that is read; most are words
 _NESTED = 12
 _DAY = "^20[0-9][0-9]-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])$"  # one that every month has
+SENTENCE = "sentence"
+"""The format of a text that is one sentence."""
+_PLAIN = "[A-Za-z0-9 ,;:'()%/&+-]"  # what a grammar lets it be made of
+_ONE_SENTENCE = 180
 _SHARES = [tenth / 10 for tenth in range(11)]
 
 Schema = Mapping[str, Any]
 
 
-def brief(call: Call, speed: Speed | None) -> Call:
-    """The call as it can be answered in its time at that speed."""
-    tokens = min(call.max_tokens, room(call, speed)) if speed else call.max_tokens
+class Memory:
+    """The prompts that llama.cpp has read: what a new one shares with them, its cache holds."""
+
+    def __init__(self) -> None:
+        self._whose: object = None
+        self._read: deque[str] = deque(maxlen=16)
+
+    def unread(self, call: Call, whose: object) -> int:
+        """The tokens that are to be read for a call, by the one whose memory it is; read then."""
+        if whose != self._whose:
+            self._whose = whose
+            self._read.clear()
+        text = "\n".join(f"{message.role}: {message.text}" for message in call.messages)
+        shared = max((len(commonprefix((text, known))) for known in self._read), default=0)  # noqa: RUF071
+        self._read.append(text)
+        return len(text[shared:].encode()) // _READ + 4
+
+
+def brief(call: Call, speed: Speed, unread: int) -> Call:
+    """The call as it can be answered in its time at that speed, with so many tokens to read."""
+    tokens = min(call.max_tokens, room(call, speed, unread))
     messages = call.messages
     if tokens < call.max_tokens:
         last = messages[-1]
@@ -39,16 +64,16 @@ def brief(call: Call, speed: Speed | None) -> Call:
     return replace(call, messages=messages, schema=bounded(call.schema, tokens))
 
 
-def room(call: Call, speed: Speed) -> int:
+def room(call: Call, speed: Speed, unread: int) -> int:
     """The tokens that can be written in the time that reading leaves."""
-    seconds = call.seconds * _SHARE - _unread(call.messages) / speed.read
+    seconds = call.seconds * _SHARE - unread / speed.read
     return max(LEAST, int(seconds * speed.write))
 
 
 def bounded(schema: Schema, tokens: int) -> Schema:
     """The schema with texts and lists so short that an answer fits into that many tokens."""
     letters = tokens * _LETTERS
-    for shortest in (_SENTENCE, _SHORTEST):  # rather fewer entries than chopped ones
+    for shortest in (_SENTENCE, 100, 70, _SHORTEST):  # rather fewer entries than chopped ones
         for items in (4, 3, 2, 1):
             length = _LONGEST
             while length >= shortest:
@@ -57,12 +82,6 @@ def bounded(schema: Schema, tokens: int) -> Schema:
                     return short
                 length = length * 3 // 4
     return _short(schema, 1, _SHORTEST)
-
-
-def _unread(messages: tuple[Message, ...]) -> int:
-    """What the model has not read for this seat: the cache holds all up to its last answer."""
-    own = [place for place, message in enumerate(messages) if message.role == "assistant"]
-    return sum(estimate(message.text) for message in messages[(own[-1] if own else 0) :])
 
 
 def _round(words: int) -> int:
@@ -77,6 +96,10 @@ def _short(schema: Any, items: int, length: int) -> Any:
         return schema
     given = cast(Schema, schema)
     short = {key: _short(value, items, length) for key, value in given.items()}
+    if given.get("format") == SENTENCE:
+        most = min(length, _ONE_SENTENCE)
+        pattern = f"^[A-Z]{_PLAIN}{{8,{most - 2}}}[.?!]$"
+        return {"type": "string", "pattern": pattern, "maxLength": most}
     if given.get("type") == "string" and not {"enum", "const", "format", "pattern"} & set(given):
         short["maxLength"] = min(given.get("maxLength", length), length)
     if given.get("format") == "date":  # a grammar does not know how long a month is
@@ -99,6 +122,8 @@ def _worst(schema: Schema, root: Schema, depth: int) -> int:
     for choice in ("anyOf", "oneOf", "allOf"):
         if choice in schema:
             return max(_worst(part, root, depth + 1) for part in schema[choice])
+    if "enum" in schema:
+        return 2 + max(len(str(one)) for one in schema["enum"])
     match schema.get("type"):
         case "object":
             fields: Mapping[str, Schema] = schema.get("properties", {})

@@ -1,12 +1,14 @@
 """What is known of a vendor's model before it is called: its window and its prices, offline."""
 
 from functools import lru_cache
+from pathlib import Path
 
 from moot.models.vendors import VENDORS, VendorId
 from moot.ports import ModelCard
 
 UNKNOWN_WINDOW = 128_000  # of a vendor's model that the price list does not have
 LOCAL_WINDOW = 8_192  # of a local server that does not tell
+SMALL_BYTES = 4 << 30  # of weights; a model with fewer needs care, see core/small.py
 _SAMPLE = 1_000  # tokens to price, so that tiers for long prompts stay out
 
 
@@ -30,6 +32,14 @@ def vendor_card(vendor: VendorId, name: str) -> ModelCard:
     )
 
 
-def local_card(name: str, window: int | None = None) -> ModelCard:
+def small_file(path: Path) -> bool:
+    """Whether the weights in a file are those of a small model."""
+    try:
+        return path.stat().st_size < SMALL_BYTES
+    except OSError:
+        return True  # gone: whoever speaks next will tell
+
+
+def local_card(name: str, window: int | None = None, small: bool = False) -> ModelCard:
     """The card of a local server's model: free, with a small window unless the server tells."""
-    return ModelCard(f"local:{name}" if name else "local", window or LOCAL_WINDOW, 0.0, 0.0)
+    return ModelCard(f"local:{name}" if name else "local", window or LOCAL_WINDOW, 0.0, 0.0, small)

@@ -41,11 +41,13 @@ class Clients:
         self._models: dict[tuple[str, str], Model[Any]] = {}
 
     def http(self, vendor: VendorId) -> httpx2.AsyncClient:
-        """The client for that vendor; a local server is never reached through a proxy."""
+        """The client for that vendor. A local server is never reached through a proxy, and over a
+        new connection each time: llama.cpp closes one that it has kept just when it is used again,
+        and a new one costs nothing there."""
         outside = vendor != "local"
         with self._opening:
             if outside not in self._http:
-                self._http[outside] = http_client(trust_env=outside)
+                self._http[outside] = http_client(trust_env=outside, kept=100 if outside else 0)
             return self._http[outside]
 
     async def model(

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moot.errors import ProviderError, ProviderTimeoutError, ProviderUnavailableError
-from moot.models.brief import brief
-from moot.models.cards import local_card
+from moot.models.brief import Memory, brief
+from moot.models.cards import local_card, small_file
 from moot.models.llama import Child, Llama, installed, window
 from moot.models.shelf import Model, Shelf
+from moot.models.small import retold
 from moot.models.speed import Speed, Speeds
 from moot.models.vendors import VENDORS
 from moot.ports import Call, ModelCard, ProviderStatus, Reply, Say
@@ -39,6 +40,7 @@ class Embedded:
         self.llama = llama or Llama()
         self._shelf = Shelf(home) if home else None
         self._speeds = Speeds(self._shelf.folder if self._shelf else None)
+        self._memory = Memory()
         self._load = load
         self._chosen: Model | None = None
         self._looked = -math.inf
@@ -51,7 +53,7 @@ class Embedded:
         return self._chosen
 
     def card(self, model: Model) -> ModelCard:
-        return local_card(model.name, window(model))
+        return local_card(model.name, window(model), small_file(model.path))
 
     async def speak(self, model: Model, call: Call, say: Say) -> Reply:
         """Wait for a slot, then speak: the turn's time begins when the model listens."""
@@ -65,15 +67,18 @@ class Embedded:
             call.allow(call.seconds)
             deadline = asyncio.get_running_loop().time() + call.seconds
             voice = await clients.model("local", model.name, child.base_url, child.key)
+            card = self.card(model)
             line = Line(
                 voice,
                 VENDOR,
                 model.name,
-                self.card(model),
+                card,
                 lambda timing: self._speeds.note(model.name, timing),
             )
+            told = retold(call) if card.small else call
+            short = brief(told, speed, self._memory.unread(told, child.pid))
             try:
-                return await speak(line, brief(call, speed), say, deadline)
+                return await speak(line, short, say, deadline)
             except ProviderTimeoutError:  # slower than it was: the next is asked for less
                 self._speeds.put(model.name, Speed(speed.read / 2, speed.write / 2))
                 raise

@@ -11,7 +11,9 @@ USUAL = (
     ("Ollama", "http://127.0.0.1:11434/v1"),
     ("llama.cpp", "http://127.0.0.1:8080/v1"),
 )
-_CONNECT_SECONDS = 0.3  # a server on this machine accepts at once
+SMALL = 5e9  # parameters; a model with fewer needs care, see core/small.py
+_CONNECT_SECONDS = 0.3  # a server on this machine accepts at once,
+_ANSWER_SECONDS = 0.8  # and answers soon, even on a busy one
 _LIST_SECONDS = 2.0  # one that was set may stand elsewhere
 _FRESH_SECONDS = 30.0
 
@@ -31,6 +33,7 @@ class Server:
     windows: Mapping[str, int | None]  # each model's window, None where the server does not tell
     kind: Kind = None
     slots: int | None = None  # calls that it answers at once, where it tells
+    small: frozenset[str] = frozenset()  # models that are known to be small
 
     @property
     def first(self) -> str | None:
@@ -80,7 +83,7 @@ class LocalServer:
         except OSError:  # TimeoutError is one
             return None
         writer.close()
-        server = await self._ask(url, _CONNECT_SECONDS)
+        server = await self._ask(url, _ANSWER_SECONDS)
         return server if server and server.windows else None
 
     async def _ask(self, url: str, seconds: float) -> Server | None:
@@ -95,7 +98,22 @@ class LocalServer:
             return None
         rows = cast(list[Any], models)
         kind, slots = await self._kind(url, _owner(rows), seconds)
-        return Server(url, _windows(rows), kind, slots)
+        small = await self._small(url, kind, rows, seconds)
+        return Server(url, _windows(rows), kind, slots, small)
+
+    async def _small(self, url: str, kind: Kind, rows: list[Any], seconds: float) -> frozenset[str]:
+        """Which models are small, where the server tells their sizes."""
+        try:
+            if kind == "Ollama":
+                tags = await self._fetch(f"{url.removesuffix('/v1')}/api/tags", seconds)
+                sizes = {one["name"]: one["details"]["parameter_size"] for one in tags["models"]}
+                return frozenset(name for name, size in sizes.items() if _counted(size) < SMALL)
+            if kind == "llama.cpp":
+                sizes = {one["id"]: one["meta"]["n_params"] for one in rows}
+                return frozenset(name for name, size in sizes.items() if size < SMALL)
+        except Exception:  # told in another way, or not at all: then they are taken for large
+            return frozenset()
+        return frozenset()
 
     async def _kind(self, url: str, owner: str | None, seconds: float) -> tuple[Kind, int | None]:
         """Which server it is, and how many calls it answers at once; the rest wait in a queue of
@@ -110,6 +128,11 @@ class LocalServer:
         except Exception:  # another server: one that speaks OpenAI's words, and that is enough
             return None, None
         return None, None
+
+
+def _counted(size: str) -> float:
+    """Ollama's "1.5B", "494.03M" as a number."""
+    return float(size[:-1]) * {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}[size[-1].upper()]
 
 
 def with_path(url: str) -> str:

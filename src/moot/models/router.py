@@ -22,6 +22,7 @@ from moot.models.cards import local_card, vendor_card
 from moot.models.embedded import Embedded
 from moot.models.local import LocalServer, Server
 from moot.models.shelf import Model
+from moot.models.small import retold
 from moot.models.vendors import VENDORS, Providers, Vendor, VendorId, shown
 from moot.ports import Call, ModelCard, ProviderStatus, Reply, Say, Speaker
 
@@ -92,7 +93,8 @@ class Router:
             return self._understudy.card(UNDERSTUDY)
         name = name or (server.first if server else None) or ""
         window = server.windows.get(name) if server else None
-        return local_card(name, self._ollama.get(name) or window)
+        small = server is not None and name in server.small
+        return local_card(name, self._ollama.get(name) or window, small)
 
     async def speak(self, call: Call, say: Say) -> Reply:
         """Speak one call, whoever it is for."""
@@ -113,6 +115,8 @@ class Router:
             return await self.embedded.speak(voice, call, say)
         from moot.models.speak import speak  # loaded by now, see _load
 
+        if voice.card.small:
+            call = retold(call)
         queue = self._queue() if vendor.id == "local" else None
         if queue is None:
             return await speak(voice, call, say, deadline)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from moot.core.council import key
+from moot.models.motion import Motion, clip, gerund, read
 from moot.models.understudy_council_lines import Lens, Lines, RiskLine, Side, council_lines
-from moot.models.understudy_motion import Motion, clip, gerund, read
 from moot.models.understudy_speech import number
 
 SIDES: tuple[Side, ...] = ("yes", "no", "third")

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from moot.core.debate import Debate, Stance, Turn
 from moot.core.schedule import Step
 from moot.models import understudy_ear as ear
+from moot.models.motion import read
 from moot.models.understudy_lines import Consideration, Lines, lines
-from moot.models.understudy_motion import read
 
 _SPEECH_WORDS = 60  # at least
 _CUE_WORDS = 35  # at most

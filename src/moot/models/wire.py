@@ -27,14 +27,17 @@ class TooMuchError(WireError):
 
 
 def http_client(
-    *, trust_env: bool = True, transport: httpx2.AsyncBaseTransport | None = None
+    *,
+    trust_env: bool = True,
+    transport: httpx2.AsyncBaseTransport | None = None,
+    kept: int = 100,  # connections, for calls to come
 ) -> httpx2.AsyncClient:
     """A client for any number of calls at once; the deadline of a call is not its business."""
     return httpx2.AsyncClient(
         trust_env=trust_env,
         transport=transport,
         timeout=httpx2.Timeout(600, connect=15),
-        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=kept),
         headers={"Accept-Encoding": "identity"},  # a packed body may unpack to gigabytes
         event_hooks={"response": [_bound]},
     )

@@ -10,7 +10,7 @@ from moot.core import shapes
 from moot.core.debate import Debate
 from moot.core.prompts import Message
 from moot.core.schedule import Step
-from moot.models.brief import LEAST, _worst, bounded, brief
+from moot.models.brief import LEAST, Memory, _worst, bounded, brief
 from moot.models.speed import Speed, Speeds, Timing
 from moot.ports import Call
 
@@ -27,20 +27,26 @@ def call(*texts: str, **more: Any) -> Call:
 
 def test_who_is_fast_enough_is_asked_as_always() -> None:
     asked = call("You are Ada.", "Well?")
-    assert brief(asked, FAST) == asked
-    assert brief(asked, None) == asked
+    assert brief(asked, FAST, 20) == asked
 
 
 def test_who_is_slow_is_asked_for_what_fits_the_time() -> None:
-    asked = brief(call("You are Ada.", "Well?"), SLOW)
+    asked = brief(call("You are Ada.", "Well?"), SLOW, 10)
     assert 250 < asked.max_tokens < 35 * 10
     assert asked.messages[0].text == "You are Ada."
     assert asked.messages[-1].text.startswith("Well? Be brief: at most ")
-    long = brief(call("x" * 3000, "Well?"), SLOW)  # a thousand tokens to read, for 20 seconds
+    long = brief(call("You are Ada.", "Well?"), SLOW, 1000)  # 20 seconds to read
     assert LEAST <= long.max_tokens < asked.max_tokens - 150
-    again = brief(call("x" * 3000, "And?", "Yes.", "Well?"), SLOW)  # which it has read before
-    assert again.max_tokens > long.max_tokens + 150
-    assert brief(call("x" * 30_000, "Well?"), SLOW).max_tokens == LEAST
+    assert brief(call("You are Ada.", "Well?"), SLOW, 10_000).max_tokens == LEAST
+
+
+def test_what_was_read_for_another_seat_is_not_read_again() -> None:
+    memory = Memory()
+    assert 750 < memory.unread(call("x" * 3000, "You are Ada."), "child 1") < 800
+    assert memory.unread(call("x" * 3000, "You are Ben."), "child 1") < 10
+    assert memory.unread(call("x" * 3000, "And?", "Yes.", "Well?"), "child 1") < 20
+    assert memory.unread(call("y" + "x" * 3000, "You are Ben."), "child 1") > 750
+    assert memory.unread(call("x" * 3000, "You are Ada."), "child 2") > 750  # it has read nothing
 
 
 @pytest.mark.parametrize("name", list(shapes.SHAPES))
@@ -54,7 +60,7 @@ def test_a_bounded_answer_fits_its_tokens(name: str, tokens: int) -> None:
 
 
 def test_a_structured_answer_is_held_by_its_grammar_and_not_by_its_tokens() -> None:
-    asked = brief(call("You are Ada.", "Well?", schema=shapes.schema("position")), SLOW)
+    asked = brief(call("You are Ada.", "Well?", schema=shapes.schema("position")), SLOW, 10)
     assert asked.max_tokens == 900
     assert asked.schema
     assert asked.schema["properties"]["claim"]["maxLength"] < 600

@@ -17,9 +17,9 @@ from moot.core import format as formats
 from moot.core import schedule
 from moot.core.clean import clean
 from moot.core.debate import Cursor, Debate, Limits, Participant, Turn, Usage
+from moot.models.motion import read
 from moot.models.understudy import LABEL, Understudy
 from moot.models.understudy_lines import lines
-from moot.models.understudy_motion import read
 from moot.ports import Call, ModelCard, Reply
 
 MOTIONS = [

@@ -1,0 +1,114 @@
+"""What a small model makes of moot's formats, with and without the care that is taken of it.
+
+`python -m bench.small duel --out after.json` holds ten duels with the model of this machine, on ten
+motions; `--plain` asks it as large models are asked. What was said is written to the file, with the
+time that it took and the calls that failed.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from bench import stage
+from moot.bootstrap import load_settings, open_service, router
+from moot.core.debate import Turn
+from moot.engine.service import Service
+from moot.models import cards
+from moot.settings import Settings
+
+MOTIONS = (
+    "Should a small town replace its weekly bus service with on-demand minibuses?",
+    "Should schools ban smartphones during lessons?",
+    "Should a small team write tests before it writes code?",
+    "Should cities close their centres to private cars?",
+    "Should remote work be the default for office jobs?",
+    "Should state museums charge for admission?",
+    "Should voting in national elections be compulsory?",
+    "Should homework be abolished in primary schools?",
+    "Should companies adopt a four-day week?",
+    "Should zoos be closed?",
+)
+
+
+@contextmanager
+def _home() -> Generator[Settings]:
+    """A home of its own that has the user's models."""
+    mine = load_settings()
+    with stage.home() as path:
+        (path / "models").symlink_to((mine.home / "models").resolve())
+        yield mine.model_copy(update={"home": path, "model": "local", "local_base_url": None})
+
+
+async def _hold(service: Service, format: str, motion: str) -> dict[str, Any]:  # noqa: A002
+    began = perf_counter()
+    if format == "council":
+        made = await service.council({"problem": motion, "output_type": "decision"})
+    else:
+        made = await service.create(motion, format=format)
+    debate = await service.wait(made.id)
+    took = perf_counter() - began
+    turns = await service.turns(debate.id)
+    tries = await service.attempts(debate.id)
+    return {
+        "motion": motion,
+        "format": format,
+        "status": debate.status,
+        "degraded": debate.degraded,
+        "seconds": round(took, 1),
+        "calls": debate.usage.calls,
+        "output_tokens": debate.usage.output_tokens,
+        "failed": [one["error_code"] for one in tries if one["outcome"] == "failed"],
+        "turns": [_turn(turn, debate.seat(turn.actor).stance) for turn in turns],
+    }
+
+
+def _turn(turn: Turn, stance: str) -> dict[str, Any]:
+    return {
+        "seq": turn.seq,
+        "name": turn.name,
+        "stance": stance,
+        "kind": turn.kind,
+        "status": turn.status,
+        "text": turn.text,
+        "usage": asdict(turn.usage),
+        "started_at": turn.started_at,
+    }
+
+
+def _write(path: Path, held: list[dict[str, Any]]) -> None:
+    path.write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+async def _main(asked: argparse.Namespace) -> None:
+    held: list[dict[str, Any]] = []
+    if asked.plain:
+        cards.SMALL_BYTES = 0  # no model is small then
+    with _home() as settings:
+        voices = router(settings)
+        async with open_service(settings, speaker=voices) as service:
+            for motion in MOTIONS[asked.first :][: asked.count]:
+                held.append(await _hold(service, asked.format, motion))
+                _write(asked.out, held)
+                last = held[-1]
+                sys.stderr.write(
+                    f"{last['status']}, {last['seconds']} s, {last['calls']} calls, "
+                    f"{last['output_tokens']} tokens: {motion}\n"
+                )
+        await voices.aclose()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m bench.small", description=__doc__)
+    parser.add_argument("format", choices=("duel", "classic", "council"))
+    parser.add_argument("--count", type=int, default=len(MOTIONS))
+    parser.add_argument("--first", type=int, default=0, help="how many motions to leave out")
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--out", type=Path, required=True)
+    asyncio.run(_main(parser.parse_args()))
