@@ -25,7 +25,8 @@ _NESTED = 12
 _DAY = "^20[0-9][0-9]-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])$"  # one that every month has
 SENTENCE = "sentence"
 """The format of a text that is one sentence."""
-_PLAIN = "[A-Za-z0-9 ,;:'()%/&+-]"  # what a grammar lets it be made of
+_PLAIN = "[A-Za-z0-9,;:'()%/&+-]"  # what a grammar lets its words be made of
+_WORD = 7  # characters of one
 _ONE_SENTENCE = 180
 _SHARES = [tenth / 10 for tenth in range(11)]
 
@@ -98,7 +99,8 @@ def _short(schema: Any, items: int, length: int) -> Any:
     short = {key: _short(value, items, length) for key, value in given.items()}
     if given.get("format") == SENTENCE:
         most = min(length, _ONE_SENTENCE)
-        pattern = f"^[A-Z]{_PLAIN}{{8,{most - 2}}}[.?!]$"
+        word = f"{_PLAIN}{{1,20}}"
+        pattern = f"^[A-Z]{word}( {word}){{2,{most // _WORD}}}[.?!]$"  # no word is cut
         return {"type": "string", "pattern": pattern, "maxLength": most}
     if given.get("type") == "string" and not {"enum", "const", "format", "pattern"} & set(given):
         short["maxLength"] = min(given.get("maxLength", length), length)

@@ -1,4 +1,4 @@
-"""How the understudy speaks about a motion: as something one does, and as something one claims.
+"""A motion in words that fit into a sentence: as something one does, as something one claims.
 
 There is no parser here, only the few shapes that motions mostly have. Whatever has none of them,
 in any language, is quoted as it stands, which is always grammatical.
@@ -6,6 +6,7 @@ in any language, is quoted as it stands, which is always grammatical.
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from moot.models.understudy_lines import lines
@@ -43,6 +44,9 @@ _BESIDE = re.compile(  # what may follow the subject of "is X …?"
     r"\w{3,}(?:ful|able|ible|ous|ive|less|ical|ary|ed|ing)|\w{2,}ier)$"
 )
 
+_OUGHT = re.compile(r"\b(?:should|must|shall)\b")
+_AUXILIARY = re.compile(r"\b(?:can|could|will|would|does|do|did|is|are|was|were|has|have)\b")
+_NEGATED = re.compile(r"^(?:no|nobody|nothing|none|few|never)\b|\bnot\b", re.IGNORECASE)
 
 Kind = Literal["policy", "view", "choice", "open", "answer"]
 
@@ -74,6 +78,28 @@ def read(motion: str) -> Motion:
     if max(len(part.split()) for part in longest) > 14 or max(map(len, longest)) > 110:
         shape = _quoted(text)
     return Motion(clip(text, 24, 200), shape.thing, shape.claim, shape.kind, shape.act, words)
+
+
+@lru_cache(maxsize=256)
+def thesis(motion: str, stance: str) -> str:
+    """What a side says, as a clause: "zoos should be closed", "zoos should not be closed"."""
+    shape = read(motion)
+    claim = shape.claim
+    if stance == "pro":
+        return claim
+    if shape.kind == "answer":  # it is quoted as it stands
+        return claim.removesuffix("yes") + "no"
+    found = _OUGHT.search(claim) or _AUXILIARY.search(claim)
+    if found is None or _NEGATED.search(claim):
+        return f"it is wrong to say that {claim}"
+    return f"{claim[: found.end()]} not{claim[found.end() :]}"
+
+
+def answers(motion: str) -> list[str]:
+    """The positions that a motion leaves, where it is a question of yes or no."""
+    if read(motion).kind in ("open", "answer"):
+        return []
+    return [thesis(motion, "pro"), thesis(motion, "con")]
 
 
 def clip(text: str, words: int, chars: int) -> str:

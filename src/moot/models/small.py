@@ -8,28 +8,19 @@ it is in the cache for the others.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
-from typing import Any, cast
 
 from moot.core import shapes
 from moot.core.debate import Debate, Participant, Turn
 from moot.core.prompts import Message
 from moot.core.schedule import Step
-from moot.models.brief import SENTENCE
-from moot.models.motion import clip, read
+from moot.models.motion import answers, clip, read, thesis
+from moot.models.small_shapes import choices, narrowed
 from moot.ports import Call
 
-_ITEMS = 2  # of a list in a structured answer
-_LINE = 240  # characters; what may be longer is a sentence
-_OPTIONAL = ("agreements", "disagreements", "same")  # there may be none
 _HEARD = 3  # turns that a speaker is told of
 _CLIPPED = 35  # words of each
-_AUXILIARY = re.compile(
-    r"\b(?:should|must|shall|can|could|will|would|does|do|did|is|are|was|were|has|have)\b"
-)
-_NEGATED = re.compile(r"^(?:no|nobody|nothing|none|few|never)\b|\bnot\b", re.IGNORECASE)
 _OPENINGS = (
     "I do not agree with {other}: {thesis}, because{so}",
     "Still, {thesis}, because{so}",
@@ -63,7 +54,7 @@ def retold(call: Call) -> Call:
         return call  # no turn of the debate: somebody writes its report
     if step.answer != "text":
         messages = (*_reading(debate, call.heard, _shaped(step, debate)), *_mending(call))
-        schema = narrowed(call.schema, _choices(call)) if call.schema else None
+        schema = narrowed(call.schema, choices(call)) if call.schema else None
         return replace(call, messages=messages, schema=schema)
     speech = step.kind == "speech" and debate.seat(step.actor).role != "host"
     messages = _speech(call) if speech else _reading(debate, call.heard, _plain(step, debate))
@@ -79,21 +70,6 @@ def words(step: Step, debate: Debate) -> int:
 def tokens(step: Step, debate: Debate) -> int:
     """What that takes; a turn that needs more ends with its last whole sentence."""
     return min(debate.limits.max_turn_tokens, words(step, debate) * 5 // 2)
-
-
-@lru_cache(maxsize=256)
-def thesis(motion: str, stance: str) -> str:
-    """What a side says, as a clause: "zoos should be closed", "zoos should not be closed"."""
-    shape = read(motion)
-    claim = shape.claim
-    if stance == "pro":
-        return claim
-    if shape.kind == "answer":  # it is quoted as it stands
-        return claim.removesuffix("yes") + "no"
-    found = _AUXILIARY.search(claim)
-    if found is None or _NEGATED.search(claim):
-        return f"it is wrong to say that {claim}"
-    return f"{claim[: found.end()]} not{claim[found.end() :]}"
 
 
 def _speech(call: Call) -> tuple[Message, ...]:
@@ -164,72 +140,13 @@ def _shaped(step: Step, debate: Debate) -> str:
     seat = debate.seat(step.actor)
     does = re.search(rf"\bthe {re.escape(seat.name)} ([^,.;:]+)", debate.rules.rules)
     role = f": the {seat.name} {does[1]}" if does else ""
-    answers = "; or: ".join(_answers(debate.motion))
-    positions = f" The positions are: {answers}." if answers else ""
+    known = "; or: ".join(answers(debate.motion))
+    positions = f" The positions are: {known}." if known else ""
     return (
         f"{step.instruction}{positions}\nToday is {debate.created_at[:10]}. You are the "
         f"{seat.name}{role}. Answer as the {seat.name}, one short sentence for each field, with "
         f"one JSON object; its fields: {shapes.fields(step.answer)}."
     )
-
-
-def _answers(motion: str) -> list[str]:
-    """The positions that a motion leaves, where it is a question of yes or no."""
-    if read(motion).kind in ("open", "answer"):
-        return []
-    return [thesis(motion, "pro"), thesis(motion, "con")]
-
-
-def _choices(call: Call) -> dict[str, list[Any]]:
-    """What a field can only be one of: a role that is there, a position that is held. A field that
-    nothing can be said in is left out: nobody asked, or there is nothing to reject."""
-    debate, step = call.debate, call.step
-    own = debate.seat(step.actor).name
-    said = [(turn, turn.data) for turn in call.heard if turn.data]
-    held = {turn.actor: data["position"] for turn, data in said if data.get("position")}
-    asking = [
-        turn.name
-        for turn, data in said
-        for challenge in data.get("challenges", ())
-        if challenge["targetRole"] == own
-    ]
-    choices: dict[str, list[Any]] = {"turns": [turn.seq for turn in call.heard]}
-    if step.target:
-        choices["targetRole"] = [debate.seat(step.target).name]
-    choices["sourceRole" if asking else "responses"] = list(dict.fromkeys(asking))
-    options = list(dict.fromkeys(held.values())) or _answers(debate.motion)
-    if options:
-        choices |= dict.fromkeys(("position", "option", "selectedOption", "wordings"), options)
-    if len(options) < 2:
-        choices["rejectedOptions"] = []
-    return choices
-
-
-def narrowed(schema: Any, choices: Mapping[str, Sequence[Any]], name: str = "") -> Any:
-    """The schema of an answer with every field asked for, and less to go wrong in each."""
-    if not isinstance(schema, Mapping):
-        return schema
-    given = cast(Mapping[str, Any], schema)
-    if name in choices and given.get("type") != "array":
-        return {"enum": list(choices[name])}
-    made = {
-        key: {
-            part: narrowed(value, choices, part)
-            for part, value in fields.items()
-            if part not in choices or choices[part]
-        }
-        if key in ("properties", "$defs")
-        else narrowed(fields, choices, name if key == "items" else "")
-        for key, fields in given.items()
-    }
-    if given.get("type") == "object":
-        made["required"] = list(made["properties"])
-    elif given.get("type") == "array":
-        made["maxItems"] = min(given.get("maxItems", _ITEMS), _ITEMS)
-        made["minItems"] = 0 if name in _OPTIONAL else 1
-    elif given.get("type") == "string" and given.get("maxLength", 0) > _LINE:
-        made["format"] = SENTENCE
-    return made
 
 
 def _mending(call: Call) -> tuple[Message, ...]:

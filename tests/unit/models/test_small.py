@@ -1,7 +1,9 @@
 """What a small model is told: its thesis, little else, and the words to begin with."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,12 +24,14 @@ from tests.unit.core.test_prompts import (
     turn_of,
 )
 
-from moot.core import prompts, request
+from moot.core import prompts, request, shapes
 from moot.core.debate import Debate, Turn
 from moot.core.prompts import Heard, Message, size
 from moot.core.schedule import Step
 from moot.models import small
-from moot.models.small import retold, thesis
+from moot.models.brief import bounded
+from moot.models.motion import thesis
+from moot.models.small import retold
 from moot.ports import Call
 from moot.store.formats import FormatFiles
 
@@ -77,6 +81,8 @@ def council() -> Debate:
     [
         ("Should zoos be closed?", "zoos should be closed", "zoos should not be closed"),
         ("We must leave.", "we must leave", "we must not leave"),
+        ("Work that is dull should stop.", "work that is dull should stop",
+         "work that is dull should not stop"),
         ("Is tea better than ale?", "tea is better than ale", "tea is not better than ale"),
         ("Tabs or spaces?", "we should choose tabs over spaces",
          "we should not choose tabs over spaces"),
@@ -225,6 +231,57 @@ def test_an_answer_without_its_shape_is_shown_with_what_is_wrong() -> None:
     assert messages[-2] == Message("assistant", "no json")
     assert "no complete JSON object" in messages[-1].text
     assert len(messages) == 4
+
+
+def test_a_structured_answer_chooses_from_what_there_is() -> None:
+    heard, asked = Heard(), dict[tuple[str, int], dict[str, Any]]()
+    for now, ahead in steps_of(council()):
+        said: list[Turn] = []
+        for step in ahead.steps:
+            given = replace(call_of(step, now, heard), schema=shapes.schema(step.answer))
+            short = dict(bounded(retold(given).schema or {}, 400))
+            asked[step.actor, step.round] = short
+            data = shapes.read(
+                step.answer, satisfied(short, short), step.target
+            )  # it has its shape
+            text = shapes.spoken(step.answer, data)
+            said.append(turn_of(now, step, text, seq=len(heard.turns) + len(said) + 1, data=data))
+        for turn in said:
+            heard.add(turn)
+    first = asked["critic", 1]["properties"]
+    yes, no = "the town should close its", "the town should not close its"
+    assert [one[: len(no)].strip() for one in first["position"]["enum"]] == [
+        f"{yes} high street to cars"[: len(no)].strip(),
+        no,
+    ]
+    assert set(asked["critic", 1]["required"]) == set(first)  # also what may be left out
+    assert re.fullmatch(first["claim"]["pattern"], "This is one plain sentence.")
+    assert not re.fullmatch(first["claim"]["pattern"], 'This has a "quotation" in it.')
+    assert not re.fullmatch(first["claim"]["pattern"], "This. Is two.")
+    challenge = asked["critic", 2]["$defs"]["Challenge"]["properties"]
+    assert challenge["targetRole"] == {"enum": ["Proponent"]}
+    answered = asked["proponent", 3]["$defs"]["Response"]["properties"]
+    assert answered["sourceRole"] == {"enum": ["Critic", "Analyst"]}
+    assert "responses" not in asked["analyst", 3]["properties"]  # nobody asked the Analyst
+    verdict = asked["judge", 5]
+    assert verdict["$defs"]["Point"]["properties"]["turns"]["items"] == {"enum": [*range(1, 17)]}
+    assert len(verdict["properties"]["selectedOption"]["enum"]) == 1  # all of them held the first
+    assert "rejectedOptions" not in verdict["properties"]
+
+
+def satisfied(schema: dict[str, Any], root: dict[str, Any]) -> Any:
+    """The first answer that a schema allows."""
+    if "$ref" in schema:
+        return satisfied(root["$defs"][schema["$ref"].rpartition("/")[2]], root)
+    if "enum" in schema:
+        return schema["enum"][0]
+    match schema["type"]:
+        case "object":
+            return {key: satisfied(part, root) for key, part in schema["properties"].items()}
+        case "array":
+            return [satisfied(schema["items"], root)] * schema["minItems"]
+        case _:
+            return "2026-12-01" if "20[0-9]" in schema.get("pattern", "") else "This is it."
 
 
 def test_a_report_is_asked_for_as_it_is() -> None:
