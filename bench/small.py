@@ -8,8 +8,8 @@ time that it took and the calls that failed.
 import argparse
 import asyncio
 import json
-import sys
-from collections.abc import Generator
+from collections import Counter
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -86,6 +86,18 @@ def _write(path: Path, held: list[dict[str, Any]]) -> None:
     path.write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
+def _line(held: Mapping[str, Any]) -> str:
+    """One debate in figures. A repair is a structured answer that had not its shape."""
+    state = f"{held['status']}{', degraded' if held['degraded'] else ''}"
+    failed = Counter(code.removeprefix("DEBATE_ERR_PROVIDER_").lower() for code in held["failed"])
+    tries = ", ".join(f"{count} {code}" for code, count in failed.items()) or "none failed"
+    speed = held["output_tokens"] / held["seconds"]
+    return (
+        f"{held['format']}, {state}, {held['seconds']:.0f} s, {len(held['turns'])} turns, "
+        f"{held['calls']} calls ({tries}), {speed:.1f} tokens a second in all: {held['motion']}"
+    )
+
+
 async def _main(asked: argparse.Namespace) -> None:
     held: list[dict[str, Any]] = []
     if asked.plain:
@@ -96,11 +108,9 @@ async def _main(asked: argparse.Namespace) -> None:
             for motion in MOTIONS[asked.first :][: asked.count]:
                 held.append(await _hold(service, asked.format, motion))
                 _write(asked.out, held)
-                last = held[-1]
-                sys.stderr.write(
-                    f"{last['status']}, {last['seconds']} s, {last['calls']} calls, "
-                    f"{last['output_tokens']} tokens: {motion}\n"
-                )
+                print(_line(held[-1]))
+        if status := voices.embedded.describe():
+            print(status.detail)
         await voices.aclose()
 
 

@@ -29,20 +29,20 @@ _OPENINGS = (
 )
 _ANGLES = {
     "pro": (
-        "what it saves",
-        "who gains by it",
-        "what goes better in daily life",
-        "how much better things stand in ten years",
-        "why it is only fair",
-        "a danger that it averts",
+        "what {it} saves",
+        "who gains by {it}",
+        "what goes better in daily life with {it}",
+        "how much better things stand in ten years after {it}",
+        "why {it} is only fair",
+        "a danger that {it} averts",
     ),
     "con": (
-        "what it costs",
-        "who loses by it",
-        "what goes wrong in daily life",
-        "what is lost for good after ten years",
-        "why it is unfair",
-        "a better way to the same end",
+        "a harm that {it} does",
+        "who loses by {it}",
+        "what goes wrong in daily life with {it}",
+        "what is lost for good by {it}",
+        "why {it} is unfair",
+        "a better way than {it}",
     ),
 }
 
@@ -56,15 +56,17 @@ def retold(call: Call) -> Call:
         messages = (*_reading(debate, call.heard, _shaped(step, debate)), *_mending(call))
         schema = narrowed(call.schema, choices(call)) if call.schema else None
         return replace(call, messages=messages, schema=schema)
-    speech = step.kind == "speech" and debate.seat(step.actor).role != "host"
-    messages = _speech(call) if speech else _reading(debate, call.heard, _plain(step, debate))
+    if step.kind == "cue" or (step.kind == "speech" and debate.seat(step.actor).role != "host"):
+        messages = _short(call)
+    else:
+        messages = _reading(debate, call.heard, _plain(step, debate))
     return replace(call, messages=messages, max_tokens=tokens(step, debate))
 
 
 def words(step: Step, debate: Debate) -> int:
     """How long a turn may be: small models say in many words what they said in few."""
     most = min(max(debate.limits.max_turn_tokens // 15, 30), 120)
-    return most * 2 if step.kind == "summary" else most
+    return {"summary": most * 2, "cue": 30}.get(step.kind, most)
 
 
 def tokens(step: Step, debate: Debate) -> int:
@@ -72,17 +74,25 @@ def tokens(step: Step, debate: Debate) -> int:
     return min(debate.limits.max_turn_tokens, words(step, debate) * 5 // 2)
 
 
-def _speech(call: Call) -> tuple[Message, ...]:
-    """A speaker's turn. At a second try nothing is told that could be copied once more."""
+def _short(call: Call) -> tuple[Message, ...]:
+    """A speaker's turn, or the host's word to one. At a second try nothing is told that could be
+    copied once more."""
     debate, step = call.debate, call.step
     seat = debate.seat(step.actor)
     told = () if call.again else _since(call.heard, seat)
     lines = [f"{turn.name} said: “{clip(_flat(turn.text), _CLIPPED, 600)}”" for turn in told]
-    ask = f"You are {seat.name}. {step.instruction if told or call.heard else 'You speak first.'}"
+    ask = f"You are {seat.name}. {step.instruction if call.heard else 'You speak first.'}"
+    last = _floor(step, debate) if step.kind == "cue" else _side(call, seat, told)
     return (
         Message("system", _system(debate)),
-        Message("user", "\n".join((*lines, ask, _side(call, seat, told)))),
+        Message("user", "\n".join((*lines, ask, last))),
     )
+
+
+def _floor(step: Step, debate: Debate) -> str:
+    """How the host gives the floor."""
+    name = debate.seat(step.target_id).name
+    return f"One sentence to {name}, at most {words(step, debate)} words. Begin with: {name},"
 
 
 def _since(heard: Sequence[Turn], seat: Participant) -> tuple[Turn, ...]:
@@ -104,11 +114,17 @@ def _side(call: Call, seat: Participant, told: Sequence[Turn]) -> str:
     if asked or call.again:  # the same is asked once more: it is led elsewhere
         angles = _ANGLES[seat.stance]
         place = asked + (len(angles) // 2 if call.again else 0) - 1
-        angle = f" It is about {angles[place % len(angles)]}."
+        angle = f" It is about {angles[place % len(angles)].format(it=_deed(debate.motion))}."
     other_side = "con" if seat.stance == "pro" else "pro"
     against = [turn.name for turn in told if debate.seat(turn.actor).stance == other_side]
     opening = _opening(debate.motion, says, spoken, against[-1] if against else "")
     return f"Give one reason why {says}.{angle} {most} Begin with: {opening}"
+
+
+def _deed(motion: str) -> str:
+    """What the motion is about, in so many words: of "it", a small model thinks what it likes."""
+    shape = read(motion)
+    return shape.thing if shape.kind in ("policy", "choice") else "it"
 
 
 def _opening(motion: str, says: str, spoken: int, other: str) -> str:

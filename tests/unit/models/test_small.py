@@ -125,9 +125,14 @@ def test_each_turn_of_a_seat_begins_and_goes_elsewhere() -> None:
 
 def test_who_leads_or_takes_no_side_is_given_none() -> None:
     calls = play(CLASSIC, talkative)
-    hosted = [flat(call.messages[1:]) for call in calls if call.step.actor == "host"]
+    hosted = [call for call in calls if call.step.actor == "host"]
     assert len(hosted) > 5
-    assert not any("Begin with" in text for text in hosted)
+    for call in hosted:
+        assert "Give one reason" not in call.messages[-1].text
+        if call.step.kind == "cue":
+            name = "Ada" if call.step.target == "ada" else "Ben"
+            assert call.messages[-1].text.endswith(f"Begin with: {name},")
+            assert call.max_tokens == 75
     neutral = debate_of("standard", "Ada Ben")
     seats = tuple(replace(seat, stance="neutral") for seat in neutral.participants)
     for call in play(neutral.but(participants=seats), talkative):
