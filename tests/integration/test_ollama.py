@@ -254,7 +254,7 @@ def test_a_small_model_of_a_server_is_told_little_too(server: Server) -> None:
                 await router.speak(replace(asked, model=model), nothing)
             large, small = (body["messages"][-1]["content"] for body in server.asked)
             assert "Begin with: " not in large
-            assert small.endswith(", because that would")
+            assert small.endswith(", because that would help")
 
     asyncio.run(main())
 

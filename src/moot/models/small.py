@@ -27,24 +27,9 @@ _OPENINGS = (
     "There is one more reason why {thesis}:{so}",
     "Above all, {thesis}, because{so}",
 )
-_ANGLES = {
-    "pro": (
-        "what {it} saves",
-        "who gains by {it}",
-        "what goes better in daily life with {it}",
-        "how much better things stand in ten years after {it}",
-        "why {it} is only fair",
-        "a danger that {it} averts",
-    ),
-    "con": (
-        "a harm that {it} does",
-        "who loses by {it}",
-        "what goes wrong in daily life with {it}",
-        "what is lost for good by {it}",
-        "why {it} is unfair",
-        "a better way than {it}",
-    ),
-}
+_GOOD = ("help", "save", "make it easier", "protect", "bring", "make life better")
+_BAD = ("make it harder", "cost", "hurt", "take away", "risk", "make life worse")
+_EFFECTS = {"pro": _GOOD, "con": _BAD}
 
 
 def retold(call: Call) -> Call:
@@ -102,35 +87,26 @@ def _since(heard: Sequence[Turn], seat: Participant) -> tuple[Turn, ...]:
 
 
 def _side(call: Call, seat: Participant, told: Sequence[Turn]) -> str:
-    """The last that is said: for what, about what, how long, and the words to begin with."""
+    """The last that is said: for what, how long, and the words to begin with."""
     debate, step = call.debate, call.step
     most = f"Two or three short sentences, at most {words(step, debate)} words."
-    if seat.stance not in _ANGLES:
+    if seat.stance not in _EFFECTS:
         return f"You take no side: weigh what speaks for it and what against it. {most}"
     says = thesis(debate.motion, seat.stance)
-    spoken = sum(turn.actor == seat.id for turn in call.heard)
-    asked = sum(turn.actor == seat.id and turn.stage == step.stage for turn in call.heard)
-    angle = ""
-    if asked or call.again:  # the same is asked once more: it is led elsewhere
-        angles = _ANGLES[seat.stance]
-        place = asked + (len(angles) // 2 if call.again else 0) - 1
-        angle = f" It is about {angles[place % len(angles)].format(it=_deed(debate.motion))}."
     other_side = "con" if seat.stance == "pro" else "pro"
     against = [turn.name for turn in told if debate.seat(turn.actor).stance == other_side]
-    opening = _opening(debate.motion, says, spoken, against[-1] if against else "")
-    return f"Give one reason why {says}.{angle} {most} Begin with: {opening}"
+    opening = _opening(call, seat, says, against[-1] if against else "")
+    return f"Give one reason why {says}. {most} Begin with: {opening}"
 
 
-def _deed(motion: str) -> str:
-    """What the motion is about, in so many words: of "it", a small model thinks what it likes."""
-    shape = read(motion)
-    return shape.thing if shape.kind in ("policy", "choice") else "it"
-
-
-def _opening(motion: str, says: str, spoken: int, other: str) -> str:
-    """Words that hold the speaker to its side. What follows "that would" is about the deed itself:
-    without it, whoever is against a ban speaks against what is banned."""
-    so = " that would" if read(motion).kind in ("policy", "choice") else ""
+def _opening(call: Call, seat: Participant, says: str, other: str) -> str:
+    """Words that hold the speaker to its side: after "that would hurt", nothing good follows. They
+    are others at each turn, and lead elsewhere at a second try."""
+    spoken = sum(turn.actor == seat.id for turn in call.heard)
+    effects = _EFFECTS[seat.stance]
+    effect = effects[(spoken + (len(effects) // 2 if call.again else 0)) % len(effects)]
+    done = read(call.debate.motion).kind in ("policy", "choice")
+    so = f" that would {effect}" if done else ""
     opening = _OPENINGS[spoken % len(_OPENINGS)]
     if not other and (spoken == 0 or "{other}" in opening):
         return f"{says[0].upper()}{says[1:]}, because{so}"
@@ -183,7 +159,7 @@ def _system(debate: Debate) -> str:
 def _persona(seat: Participant, debate: Debate) -> str:
     if seat.role == "host":
         does = " leads the debate and takes no side"
-    elif seat.stance in _ANGLES:
+    elif seat.stance in _EFFECTS:
         does = f" says that {thesis(debate.motion, seat.stance)}"
     else:
         does = ""
