@@ -75,9 +75,10 @@ def _short(call: Call) -> tuple[Message, ...]:
 
 
 def _floor(step: Step, debate: Debate) -> str:
-    """How the host gives the floor."""
+    """How the host gives the floor: with a question, for in a statement it would take a side."""
     name = debate.seat(step.target_id).name
-    return f"One sentence to {name}, at most {words(step, debate)} words. Begin with: {name},"
+    most = words(step, debate)
+    return f"One question to {name}, at most {most} words. Begin with: {name}, what do you say"
 
 
 def _since(heard: Sequence[Turn], seat: Participant) -> tuple[Turn, ...]:

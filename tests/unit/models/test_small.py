@@ -131,7 +131,7 @@ def test_who_leads_or_takes_no_side_is_given_none() -> None:
         assert "Give one reason" not in call.messages[-1].text
         if call.step.kind == "cue":
             name = "Ada" if call.step.target == "ada" else "Ben"
-            assert call.messages[-1].text.endswith(f"Begin with: {name},")
+            assert call.messages[-1].text.endswith(f"Begin with: {name}, what do you say")
             assert call.max_tokens == 75
     neutral = debate_of("standard", "Ada Ben")
     seats = tuple(replace(seat, stance="neutral") for seat in neutral.participants)
