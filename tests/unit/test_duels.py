@@ -1,6 +1,7 @@
 """The comparison of duels: what it counts, and what a reader is not told."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 from bench import duels
@@ -49,3 +50,16 @@ def test_before_and_after_stand_side_by_side() -> None:
     assert rows["turns at 0.8 or more"] == ("1 of 3", "0 of 3")
     assert rows["Ada argues the own side"] == ("2 of 2 (100%)", "1 of 2 (50%)")
     assert rows["duels that were completed"] == ("1 of 1", "1 of 1")
+
+
+def test_the_table_in_the_docs_is_what_the_files_say() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+
+    def load(name: str) -> Any:
+        return json.loads((docs / "duels" / f"{name}.json").read_text("utf-8"))
+
+    runs, answers = [load("before"), load("after")], [load("reader1"), load("reader2")]
+    told = (docs / "models.md").read_text("utf-8")
+    for row in duels.table(runs, answers):
+        assert f"| {' | '.join(row)} |" in told
+    assert {row["number"] for row in duels.sheet(runs)} == set(answers[0]) == set(answers[1])
