@@ -130,7 +130,7 @@ def _open(command: str) -> "tuple[Shelf, Settings]":
 def _entry(name: str | None) -> "Entry":
     from moot.models.catalog import catalog, entry, machine, suits
 
-    if name:
+    if name is not None:
         return entry(name)
     found = suits(*machine())
     if found is None:
@@ -143,6 +143,7 @@ def _fetch(entry: "Entry", shelf: "Shelf", settings: "Settings") -> "Model":
     from moot.bootstrap import places
     from moot.cli.model_progress import shown
     from moot.models.fetch import fetch as get
+    from moot.models.shelf import NONE
 
     try:
         with shown(entry.name, entry.size) as told:
@@ -150,7 +151,7 @@ def _fetch(entry: "Entry", shelf: "Shelf", settings: "Settings") -> "Model":
     except KeyboardInterrupt:
         typer.echo(f"moot: called off; `moot model fetch {entry.name}` goes on.", err=True)
         raise
-    if shelf.wanted() is None:
+    if shelf.chosen() is None and shelf.wanted() != NONE:  # none was, or it is gone
         shelf.use(model.name)
     return model
 

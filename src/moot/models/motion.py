@@ -46,7 +46,9 @@ _BESIDE = re.compile(  # what may follow the subject of "is X …?"
 
 _OUGHT = re.compile(r"\b(?:should|must|shall)\b")
 _AUXILIARY = re.compile(r"\b(?:can|could|will|would|does|do|did|is|are|was|were|has|have)\b")
-_NEGATED = re.compile(r"^(?:no|nobody|nothing|none|few|never)\b|\bnot\b", re.IGNORECASE)
+_NEGATED = re.compile(
+    r"^(?:no|nobody|nothing|none|few|any|anyone|anybody)\b|\b(?:not|never)\b", re.IGNORECASE
+)
 
 Kind = Literal["policy", "view", "choice", "open", "answer"]
 
@@ -85,10 +87,15 @@ def thesis(motion: str, stance: str) -> str:
     """What a side says, as a clause: "zoos should be closed", "zoos should not be closed"."""
     shape = read(motion)
     claim = shape.claim
+    if "?" in claim or (shape.kind != "open" and len(_OUGHT.findall(claim)) > 1):
+        shape = _quoted(shape.text)  # more than one thing is asked
+        claim = shape.claim
     if stance == "pro":
         return claim
     if shape.kind == "answer":  # it is quoted as it stands
         return claim.removesuffix("yes") + "no"
+    if shape.kind == "open":
+        return claim.replace("it is time", "it is not time", 1)
     found = _OUGHT.search(claim) or _AUXILIARY.search(claim)
     if found is None or _NEGATED.search(claim):
         return f"it is wrong to say that {claim}"
