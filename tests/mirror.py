@@ -101,7 +101,10 @@ class Mirror:
         if asked and self.ranges:
             start = int(asked[1])
             if start >= len(data):
-                to.send_error(416)
+                to.send_response(416)
+                to.send_header("Content-Range", f"bytes */{len(data)}")
+                to.send_header("Content-Length", "0")
+                to.end_headers()
                 return
             to.send_response(206)
             to.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")

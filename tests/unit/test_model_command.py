@@ -135,6 +135,15 @@ def test_make_run_gets_a_model_once(moot: Run, mirror: Mirror) -> None:
 
 
 @pytest.mark.usefixtures("alone")
+def test_make_run_uses_what_it_fetched_for_one_that_is_gone(moot: Run, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.gguf"
+    tiny_gguf.write(mine)
+    assert moot("use", str(mine))[0] == 0
+    mine.unlink()
+    assert moot("fetch", "--if-needed")[:2] == (0, "tiny is here and in use.\n")
+
+
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
     [

