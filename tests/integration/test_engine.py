@@ -82,7 +82,7 @@ DAMAGES = {
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_a_damaged_cursor_is_rebuilt_and_said_so(settings: Settings, kind: str) -> None:
     async def work() -> None:
-        speaker = ScriptedSpeaker()
+        speaker = ScriptedSpeaker(seconds=0.05)  # so that the pause comes before the end
         async with open_service(settings, speaker=speaker, recover=False) as service:
             made = await service.create("m", format="duel", start=False)
             await service.start(made.id)
