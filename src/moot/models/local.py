@@ -11,7 +11,7 @@ USUAL = (
     ("Ollama", "http://127.0.0.1:11434/v1"),
     ("llama.cpp", "http://127.0.0.1:8080/v1"),
 )
-SMALL = 5e9  # parameters; a model with fewer needs care, see core/small.py
+SMALL = 5e9  # parameters; a model with fewer needs care, see models/small.py
 _CONNECT_SECONDS = 0.3  # a server on this machine accepts at once,
 _ANSWER_SECONDS = 0.8  # and answers soon, even on a busy one
 _LIST_SECONDS = 2.0  # one that was set may stand elsewhere

@@ -85,16 +85,12 @@ def read(motion: str) -> Motion:
 @lru_cache(maxsize=256)
 def thesis(motion: str, stance: str) -> str:
     """What a side says, as a clause: "zoos should be closed", "zoos should not be closed"."""
-    shape = read(motion)
-    claim = shape.claim
-    if "?" in claim or (shape.kind != "open" and len(_OUGHT.findall(claim)) > 1):
-        shape = _quoted(shape.text)  # more than one thing is asked
-        claim = shape.claim
+    claim, kind = _stated(motion)
     if stance == "pro":
         return claim
-    if shape.kind == "answer":  # it is quoted as it stands
+    if kind == "answer":  # it is quoted as it stands
         return claim.removesuffix("yes") + "no"
-    if shape.kind == "open":
+    if kind == "open":
         return claim.replace("it is time", "it is not time", 1)
     found = _OUGHT.search(claim) or _AUXILIARY.search(claim)
     if found is None or _NEGATED.search(claim):
@@ -102,9 +98,23 @@ def thesis(motion: str, stance: str) -> str:
     return f"{claim[: found.end()]} not{claim[found.end() :]}"
 
 
+def is_deed(motion: str) -> bool:
+    """Whether its theses are about something to be done."""
+    return _stated(motion)[1] in ("policy", "choice")
+
+
+def _stated(motion: str) -> tuple[str, Kind]:
+    """The claim and its kind; quoted where more than one thing is asked."""
+    shape = read(motion)
+    if "?" in shape.claim or (shape.kind != "open" and len(_OUGHT.findall(shape.claim)) > 1):
+        quoted = _quoted(shape.text)
+        return quoted.claim, quoted.kind
+    return shape.claim, shape.kind
+
+
 def answers(motion: str) -> list[str]:
     """The positions that a motion leaves, where it is a question of yes or no."""
-    if read(motion).kind in ("open", "answer"):
+    if _stated(motion)[1] in ("open", "answer"):
         return []
     return [thesis(motion, "pro"), thesis(motion, "con")]
 

@@ -15,7 +15,7 @@ from moot.core import shapes
 from moot.core.debate import Debate, Participant, Turn
 from moot.core.prompts import Message
 from moot.core.schedule import Step
-from moot.models.motion import answers, clip, read, thesis
+from moot.models.motion import answers, clip, is_deed, thesis
 from moot.models.small_shapes import choices, narrowed
 from moot.ports import Call
 
@@ -106,8 +106,7 @@ def _opening(call: Call, seat: Participant, says: str, other: str) -> str:
     spoken = sum(turn.actor == seat.id for turn in call.heard)
     effects = _EFFECTS[seat.stance]
     effect = effects[(spoken + (len(effects) // 2 if call.again else 0)) % len(effects)]
-    done = read(call.debate.motion).kind in ("policy", "choice")
-    so = f" that would {effect}" if done else ""
+    so = f" that would {effect}" if is_deed(call.debate.motion) else ""
     opening = _OPENINGS[spoken % len(_OPENINGS)]
     if not other and (spoken == 0 or "{other}" in opening):
         return f"{says[0].upper()}{says[1:]}, because{so}"

@@ -103,6 +103,18 @@ def test_both_sides_of_a_motion(motion: str, pro: str, con: str) -> None:
     assert (thesis(motion, "pro"), thesis(motion, "con")) == (pro, con)
 
 
+def test_only_a_deed_has_effects() -> None:
+    for motion, done in (
+        ("Should zoos be closed?", True),
+        ("Is tea better than ale?", False),
+        ("Should we go? I am tired.", False),
+        ("Should we go and should they stay?", False),
+    ):
+        now, wave = next(steps_of(debate_of("duel", "Ada Ben").but(motion=motion)))
+        ask = retold(call_of(wave.steps[0], now, Heard())).messages[-1].text
+        assert ask.endswith("that would help" if done else ", because")
+
+
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.text(min_size=1, max_size=200).filter(str.strip))
 def test_whatever_the_motion_the_sides_differ(motion: str) -> None:
