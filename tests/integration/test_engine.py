@@ -415,12 +415,13 @@ def test_a_call_on_record_that_was_never_made_is_called_off_when_the_debate_is_l
 
     async def work() -> list[dict[str, Any]]:
         async with open_service(settings, speaker=ScriptedSpeaker()) as service:
-            keeper = service._keeper
+            keeper, dispatcher = service._keeper, service._dispatcher
             commit = service._store.change
 
             async def closing(debate_id: str, move: Any) -> Any:
                 change = await commit(debate_id, move)
                 if change.started and change.debate.turns == 1:
+                    dispatcher.dispatch = lambda debate: None  # nobody takes it up again
                     keeper.call_off(debate_id)
                 return change
 
