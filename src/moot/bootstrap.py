@@ -118,7 +118,7 @@ def places(settings: Settings) -> Places:
     """Where models are fetched from: what the environment names, else pip's own settings."""
     named = (secret(settings.index_url) or "").strip()
     prefix, _, address = named.partition("=")
-    if prefix.isidentifier():  # uv may give an index a name
+    if address and prefix.isidentifier():  # uv may give an index a name
         named = address
     index = named or pip_index(pip_files(settings.pip_config_file)) or PYPI
     return Places(settings.hub_url or HUB, index)

@@ -540,6 +540,25 @@ def test_doctor_measures_and_the_page_knows_it(
     asyncio.run(main())
 
 
+def test_a_model_that_is_here_and_not_in_use_is_named_and_how_to_use_it(
+    tmp_path: Path, file: Path
+) -> None:
+    home = furnish(tmp_path, file)
+    Shelf(home).use("none")
+
+    async def main() -> None:
+        async with opened(make(home)) as router:
+            status = (await router.describe())[-1]
+            assert status.model == UNDERSTUDY
+            assert "`moot model use tiny`" in status.detail
+            with pytest.raises(ProviderUnavailableError, match="`moot model use tiny`"):
+                await router.speak(replace(call(), model="local:tiny"), nothing)
+            with pytest.raises(ProviderUnavailableError, match=r"'other'.*`moot model list`"):
+                await router.speak(replace(call(), model="local:other"), nothing)
+
+    asyncio.run(main())
+
+
 def test_without_llama_cpp_the_understudy_speaks_and_says_what_to_install(
     tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

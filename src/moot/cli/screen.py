@@ -19,6 +19,7 @@ from moot.core.transcript import UNDERSTUDY, label
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta")
 LOST = "Connection lost; trying again …"
+AGAIN = "That did not come to its end. It is tried again …"
 REASONS = {
     "finished": "the format has run its course",
     "max_rounds": "all rounds were spoken",
@@ -190,14 +191,15 @@ class Screen:
             out.print(Text(f"  {warning}", style="yellow"))
 
     def _hear(self, delta: Delta) -> None:
-        """What is being said: a delta at 0 begins it anew, one that does not fit shows the rest."""
+        """What is being said: a delta at 0 begins it anew, one that does not fit shows the rest,
+        an empty one takes back what did not come to its end."""
         start, said = self._speaking.get(delta.actor, (delta.offset, ""))
         if delta.offset and delta.offset == start + len(said):
             self._speaking[delta.actor] = (start, said + delta.text)
         elif delta.text:
             self._speaking[delta.actor] = (delta.offset, delta.text)
         elif delta.offset == 0:
-            self._speaking.pop(delta.actor, None)
+            self._speaking[delta.actor] = (0, "")
 
     def _check_order(self, seq: int) -> None:
         """The log only grows, unless somebody put another one in its place."""
@@ -244,7 +246,8 @@ class Screen:
         room = max(self._console.height // max(len(self._speaking), 1) - 5, 3)
         for actor, (start, text) in self._speaking.items():
             seat = self._debate.seat(actor)
-            said = Text(("… " if start else "") + clean(text, seat.name, []))
+            words = ("… " if start else "") + clean(text, seat.name, [])
+            said = Text(words) if text else Text(AGAIN, style="dim")
             lines = said.wrap(self._console, max(self._console.width - 4, 20))
             parts += [Text(), self._heading(actor, seat.name, "")]
             parts += [Padding(line, (0, 0, 0, 2)) for line in lines[-room:]]

@@ -29,6 +29,7 @@ _MEASURE = "Count from one to forty in words, one word after the other, with com
 _MEASURE_TOKENS = 24
 _SLOWEST = 2.0  # tokens a second that are guessed at, however often it was late
 _MEASURE_SECONDS = 120.0
+_INSTALL = "Install it with: pip install 'moot[llama]'"
 
 Load = Callable[[], Awaitable["Clients"]]
 """Gives the HTTP clients; their libraries are imported by the first who asks."""
@@ -116,13 +117,32 @@ class Embedded:
         self._speeds.save()
         await self.llama.aclose()
 
+    def missing(self, name: str) -> str:
+        """What to do for a model of that name to speak, where no server is."""
+        here = self._shelf and any(model.name == name for model in self._shelf.models())
+        if here and not installed():
+            return f"{name} is here, but llama.cpp is not. {_INSTALL}"
+        if here:
+            return f"{name} is here, but not in use. Put it in use with `moot model use {name}`."
+        return (
+            f"No local server was found, and no model {name!r} is on this machine. "
+            "`moot model list` shows those that are here or can be fetched; or start the server, "
+            "or set MOOT_LOCAL_BASE_URL."
+        )
+
     def _unused(self) -> ProviderStatus | None:
-        model = self._shelf.chosen() if self._shelf and not installed() else None
+        """What is said where a model is here and does not speak."""
+        models = self._shelf.models() if self._shelf else []
+        model = (self._shelf.chosen() if self._shelf else None) or next(iter(models), None)
         if model is None:
             return None
+        if installed():
+            why, mend = "not in use", f"Put it in use with `moot model use {model.name}`."
+        else:
+            why, mend = "llama.cpp is not", _INSTALL
         detail = (
-            f"{model.name} is here, but llama.cpp is not, so the built-in understudy speaks, which "
-            "is no model. Install it with: pip install 'moot[llama]'"
+            f"{model.name} is here, but {why}, so the built-in understudy speaks, which is no "
+            f"model. {mend}"
         )
         return ProviderStatus("local", True, "local:understudy", detail)
 

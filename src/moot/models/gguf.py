@@ -18,6 +18,8 @@ _WHOLE = {4: "<I", 5: "<i", 10: "<Q", 11: "<q"}
 def context(path: Path) -> int | None:
     """The tokens that the model was made for, where its file tells; refuses what is no GGUF."""
     try:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path} cannot be read: it is no file.", "model")
         with path.open("rb") as file:
             if file.read(4) != MAGIC or _number(file, "<I") not in _VERSIONS:
                 raise InputError(f"{path} is no GGUF file that llama.cpp can read.", "model")

@@ -204,10 +204,14 @@ class Router:
             return model
         if server and (name or server.first):
             return server.base_url, name or server.first or ""
-        if name or self._local.base_url:
+        if self._local.base_url:
             raise ProviderUnavailableError(
                 "The local server could not be reached, or has no model. "
-                "Start it, or set MOOT_LOCAL_BASE_URL, then restart the speaker."
+                "Start it, or change MOOT_LOCAL_BASE_URL, then restart the speaker."
+            )
+        if name:
+            raise ProviderUnavailableError(
+                f"{self.embedded.missing(name)} Then restart the speaker."
             )
         return None
 

@@ -451,6 +451,8 @@ def test_the_index_is_the_one_that_pip_or_uv_uses(
     assert places_of(Settings()).index == "https://uv.example/simple?a=b"
     monkeypatch.setenv("PIP_INDEX_URL", "https://pip.example/simple?a=b")
     assert places_of(Settings()).index == "https://pip.example/simple?a=b"
+    monkeypatch.setenv("PIP_INDEX_URL", "nowhere")
+    assert places_of(Settings()).index == "nowhere"  # refused where it is asked, see below
     (tmp_path / "torn.conf").write_text("index-url = no section")
     assert pip_index([tmp_path / "torn.conf", tmp_path / "none", own]) is not None
 

@@ -1,5 +1,6 @@
 """The models on this machine: what is there, which one is used, and what is refused."""
 
+import os
 import struct
 from pathlib import Path
 
@@ -117,6 +118,9 @@ def test_what_cannot_be_read_is_refused(shelf: Shelf, tmp_path: Path) -> None:
     for path in (tmp_path / "none.gguf", tmp_path):
         with pytest.raises(InputError, match="cannot be read"):
             shelf.use(f"{path}/")
+    os.mkfifo(tmp_path / "pipe.gguf")  # to open it would wait for a writer
+    with pytest.raises(InputError, match="cannot be read: it is no file"):
+        shelf.use(str(tmp_path / "pipe.gguf"))
     with pytest.raises(NotFoundError, match=f"{BEST} is not here. Fetch it"):
         shelf.use(BEST)
     with pytest.raises(NotFoundError, match=r"named by its path, like \./mine\.gguf\."):
