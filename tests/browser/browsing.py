@@ -180,10 +180,10 @@ def spoken(page: Page) -> list[str]:
     return page.eval_on_selector_all("article.turn", "all => all.map(one => one.id)")
 
 
-def _slow_server(home: str, port: str) -> None:
-    """A server to be killed: `python -m tests.browser.browsing HOME PORT`, its speakers slow."""
+def _slow_server(home: str, port: str, a_second: str) -> None:
+    """A server to be killed: `python -m tests.browser.browsing HOME PORT WORDS_A_SECOND`."""
     settings = Settings(home=Path(home), lease_seconds=1, sweep_seconds=0.2, rate_per_second=0)
-    speaker = Stage(lambda call: f"{line(call)} {'and so on ' * 12}", a_second=120)
+    speaker = Stage(lambda call: f"{line(call)} {'and so on ' * 12}", float(a_second))
     asyncio.run(serve(settings, listen("127.0.0.1", int(port)), speaker=speaker))
 
 

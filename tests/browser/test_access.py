@@ -149,9 +149,12 @@ def test_a_debate_from_set_up_to_its_summary_by_keyboard_alone(
 
 def test_new_turns_are_announced_not_every_word(browser: Browser, moot: Served) -> None:
     stage = Stage(lambda call: "word " * 8, a_second=40)
+    stage.held = True
     with served(moot.home.parent / "told", stage) as live, visit(browser, live.url) as tab:
         debate = live.create(format="duel")
         page = tab.open(f"/d/{debate['id']}")
+        page.locator("[data-state=speaking]").wait_for()
+        stage.held = False
         region = page.locator("[aria-live=polite]")
         expect(region).to_contain_text("spoke, Duel, 8 words.")
         assert page.get_by_role("region", name="Transcript").get_attribute("aria-live") is None

@@ -26,9 +26,9 @@ def browser() -> Generator[Browser]:
 
 
 @contextmanager
-def process(home: Path, port: int) -> Generator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", "tests.browser.browsing", str(home), str(port)]
-    running = subprocess.Popen(command)
+def process(home: Path, port: int, a_second: int) -> Generator[subprocess.Popen[bytes]]:
+    words = (str(home), str(port), str(a_second))
+    running = subprocess.Popen([sys.executable, "-m", "tests.browser.browsing", *words])
     try:
         until = time.monotonic() + 20
         while True:
@@ -50,7 +50,7 @@ def test_a_server_killed_and_restarted_in_the_middle(browser: Browser, tmp_path:
     sock.close()
     home = tmp_path / "home"
     url = f"http://127.0.0.1:{port}"
-    with visit(browser, url) as tab, process(home, port) as first:
+    with visit(browser, url) as tab, process(home, port, 40) as first:
         asked = {"motion": "Does it come back?", "format": "standard", "options": {"rounds": 4}}
         made = httpx2.post(f"{url}/debates", json=asked).json()
         page = tab.open(f"/d/{made['id']}")
@@ -60,7 +60,7 @@ def test_a_server_killed_and_restarted_in_the_middle(browser: Browser, tmp_path:
         first.wait()
         expect(page.get_by_text("○ Reconnecting …")).to_be_visible()
         assert page.locator("article.turn").count() >= 2  # what was read is still there
-        with process(home, port):
+        with process(home, port, 400):
             expect(page.get_by_text("All its rounds were spoken.")).to_be_visible(timeout=60_000)
             expect(page.get_by_text("Reconnecting …")).to_have_count(0)
             turns = httpx2.get(f"{url}/debates/{made['id']}/turns").json()["items"]
@@ -114,12 +114,13 @@ def test_eight_tabs_on_eight_debates_are_all_live(browser: Browser, tmp_path: Pa
 def test_without_a_shared_worker_the_page_streams_by_itself(
     browser: Browser, tmp_path: Path
 ) -> None:
-    stage = Stage(lambda call: line(call) + " word" * 20, a_second=60)
+    stage = Stage(line)
+    stage.held = True
     with served(tmp_path / "home", stage) as moot, visit(browser, moot.url) as tab:
         debate = moot.create(format="duel")
         page = tab.open(f"/d/{debate['id']}", script="delete window.SharedWorker")
         page.locator("[data-state=speaking]").first.wait_for()
-        stage.a_second = 0
+        stage.held = False
         expect(page.get_by_text("It reached its number of turns.")).to_be_visible()
         assert len(spoken(page)) == 6
 

@@ -370,10 +370,12 @@ def test_very_many_turns_never_hold_up_the_page(browser: Browser, moot: Served, 
     busiest: dict[str, list[int]] = {}
     with visit(browser, moot.url) as tab:
         page = tab.open("/")
-        for _ in range(3):  # the cores are shared: what counts is the best of a few
+        for _ in range(4):  # the cores are shared: what counts is the best of a few
             for act in (opens, scrubs, plays, opens_at_its_end, opens_its_outcome):
                 with tasks(browser, page) as busy:
                     act(page, path)
                 busiest.setdefault(act.__name__, []).append(round(busy[0]))
+            if all(min(seen) <= MOST_TASK for seen in busiest.values()):
+                break
     print(busiest)
     assert {name: seen for name, seen in busiest.items() if min(seen) > MOST_TASK} == {}

@@ -23,6 +23,7 @@ from moot.engine.service import Service
 from tests.crash.weeks import Studio, minutes_of, studio
 
 STRESS = bool(os.environ.get("MOOT_STRESS"))
+STATIONS = 50 if STRESS else 25
 WEEKS = timedelta(weeks=5)
 BEGIN = datetime(2027, 3, 5, tzinfo=UTC)
 """Five weeks from here hold New York's and Berlin's spring, Sydney's and Lord Howe's autumn."""
@@ -125,8 +126,8 @@ def kill_at_random(made: Studio, chance: float, dice: random.Random) -> Callable
     return between
 
 
-def test_fifty_stations_for_five_weeks(ground: Path) -> None:
-    stations = [station(number) for number in range(50)]
+def test_many_stations_for_five_weeks(ground: Path) -> None:
+    stations = [station(number) for number in range(STATIONS)]
     with studio(ground, begin=BEGIN, paper=STRESS) as made:
         by_hand = made.ask(lambda service: found(service, stations))
         for place in range(made.supervisors):
@@ -144,10 +145,10 @@ def test_fifty_stations_for_five_weeks(ground: Path) -> None:
     ended = Counter(one.debate.status for ones in aired.values() for one in ones)
     assert ended["completed"] >= due.total()
     late = sum(_start(one) > one.due for ones in aired.values() for one in ones)
-    assert late > 20  # waited for the air
+    assert late >= 10  # waited for the air
     assert kills >= 10
     print(
-        f"\n{due.total()} conversations on 50 stations, {late} of them after a wait, {kills} kills"
+        f"\n{due.total()} conversations on {STATIONS} stations, {late} of them after a wait, {kills} kills"
     )
 
 
