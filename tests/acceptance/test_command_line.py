@@ -14,7 +14,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,7 +25,7 @@ import pytest
 from moot.bootstrap import open_service
 from moot.core.events import TurnCommitted
 from moot.settings import Settings
-from tests import services
+from tests import forked, services
 
 MOOT = str(Path(sys.executable).with_name("moot"))
 MOTION = "Should a small team write its tests first?"
@@ -41,7 +41,12 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     return kept | fixed | more
 
 
-def moot(home: Path, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+def moot(home: Path, *words: str, env: Mapping[str, str] = {}) -> subprocess.CompletedProcess[str]:
+    return forked.moot(environment(home, **env), *words)
+
+
+def moot_anew(home: Path, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """From its very start."""
     return subprocess.run(
         [MOOT, *words],
         env=environment(home, **options.pop("env", {})),
@@ -501,7 +506,7 @@ def small_files(size: int) -> Callable[[], None]:
 
 @pytest.mark.sqlite_only
 def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
-    done = moot(tmp_path, "run", MOTION, preexec_fn=small_files(8192), env=NO_BYTECODE)
+    done = moot_anew(tmp_path, "run", MOTION, preexec_fn=small_files(8192), env=NO_BYTECODE)
     assert_one_sentence(done, (1, 2), str(tmp_path))
     assert not (tmp_path / "records").exists()
     assert json_of(moot(tmp_path, "list", "--json")) == []
@@ -512,7 +517,7 @@ def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
 def test_a_disk_that_fills_up_on_the_way(tmp_path: Path) -> None:
     """What was announced is kept, the rest is refused, and with room again it goes on."""
     moot(tmp_path, "db", "upgrade")
-    done = moot(
+    done = moot_anew(
         tmp_path, "run", MOTION, "--rounds", "20", preexec_fn=small_files(400_000), env=NO_BYTECODE
     )
     assert done.returncode == 1

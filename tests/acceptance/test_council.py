@@ -23,6 +23,7 @@ from moot.ports import Call
 from moot.settings import Settings
 from moot.store import files
 from moot.testing.speaker import ScriptedSpeaker
+from tests import forked
 from tests.integration.councils import answer, council_speaker
 from tests.services import ask
 
@@ -340,8 +341,7 @@ def test_a_home_of_somebody_else_is_used_in_place(settings: Settings) -> None:
 
 
 def moot(home: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "MOOT_HOME": str(home), **environment}
-    return subprocess.run([MOOT, *words], capture_output=True, text=True, env=env, check=False)
+    return forked.moot({**os.environ, "MOOT_HOME": str(home), **environment}, *words)
 
 
 def test_moot_council_and_what_it_leaves(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def test_many_stations_for_five_weeks(ground: Path) -> None:
     assert late >= 10  # waited for the air
     assert kills >= 10
     print(
-        f"\n{due.total()} conversations on {STATIONS} stations, {late} of them after a wait, {kills} kills"
+        f"\n{due.total()} conversations on {STATIONS} stations, {late} after a wait, {kills} kills"
     )
 
 

@@ -6,7 +6,6 @@ The passwords in both addresses are canaries: nothing that anybody prints or log
 import os
 import re
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -25,6 +24,7 @@ import redis
 from bench import live
 
 from moot.store import schema
+from tests import forked
 from tests.acceptance.test_command_line import terminal
 from tests.served import Served
 from tests.services import Postgres, Valkey, ask
@@ -70,11 +70,7 @@ class Machines:
 
     def moot(self, *words: str, without: str = "", **env: str) -> subprocess.CompletedProcess[str]:
         kept = {k: v for k, v in {**os.environ, **self.env, **env}.items() if k != without}
-        done = subprocess.run(
-            [sys.executable, "-m", "moot", *words],
-            env=kept, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
-            check=False,
-        )  # fmt: skip
+        done = forked.moot(kept, *words)
         self.outputs += [done.stdout, done.stderr]
         assert "Traceback" not in done.stderr, done.stderr
         return done

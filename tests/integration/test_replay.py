@@ -8,7 +8,6 @@ import random
 import shutil
 import sqlite3
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -32,6 +31,7 @@ from moot.store.files import as_json
 from moot.store.query import Connection
 from moot.store.reindex import Reindexed, examine, reindex
 from moot.store.replay import document, read_folder
+from tests import forked
 from tests.integration.councils import council_speaker
 
 SEEDS = 500 if os.environ.get("MOOT_STRESS") else 190  # of mutations: each kind ten times
@@ -756,11 +756,8 @@ def test_turns_that_are_gone_come_back(own: tuple[Settings, dict[str, str]]) -> 
 
 
 def command(settings: Settings, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from moot.cli.main import main; main()", *words],
-        capture_output=True, text=True, timeout=60, check=False,
-        env={**os.environ, "MOOT_HOME": str(settings.home), "COLUMNS": "100", **env},
-    )  # fmt: skip
+    known = {**os.environ, "MOOT_HOME": str(settings.home), "COLUMNS": "100", **env}
+    return forked.moot(known, *words)
 
 
 def test_the_commands(own: tuple[Settings, dict[str, str]]) -> None:

@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from moot.store import files, schema
 from moot.store.reindex import examine, reindex
 from moot.store.store import open_database
 from moot.testing.speaker import ScriptedSpeaker
+from tests import forked
 from tests.integration import wire
 from tests.integration.councils import council_speaker
 from tests.served import served
@@ -676,9 +676,7 @@ def test_moot_report_here_and_there(tmp_path: Path) -> None:
     home = tmp_path / "home"
 
     def moot(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        env = {**os.environ, "MOOT_HOME": str(home), **environment}
-        command = [sys.executable, "-m", "moot", *arguments]
-        return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        return forked.moot({**os.environ, "MOOT_HOME": str(home), **environment}, *arguments)
 
     with served(home, Voices()) as server:
         made = server.create("Ship <it>?", format="duel")["id"]
