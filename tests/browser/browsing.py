@@ -29,7 +29,7 @@ expect.set_options(timeout=PATIENCE)
 
 @contextmanager
 def chromium() -> Generator[Browser]:
-    """One browser; a module's tests share it."""
+    """A browser."""
     assert (STATIC / "index.html").exists(), "the page is not built: make web"
     assert Path(CHROMIUM).exists(), "the tests of the page need Chromium: make chromium"
     with sync_playwright() as playwright:

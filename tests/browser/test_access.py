@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from moot.errors import ProviderAuthError, ProviderError
 from moot.ports import Call
-from tests.browser.browsing import Stage, chromium, line, violations, visit
+from tests.browser.browsing import Stage, line, violations, visit
 from tests.served import Served, served
 
 WIDE = {"width": 1280, "height": 800}
@@ -19,12 +19,6 @@ def says(call: Call) -> str | ProviderError:
     if "fail" in call.debate.motion:
         return ProviderAuthError("The key was refused. Set it, then restart the speaker.")
     return f"{line(call)} **Strong** words, and\n\n- a list\n- of [two](https://example.org)\n"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

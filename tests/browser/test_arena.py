@@ -8,16 +8,10 @@ from playwright.sync_api import Browser, Page, expect
 
 from moot.errors import ProviderAuthError, ProviderError
 from moot.ports import Call
-from tests.browser.browsing import Stage, assert_shows, chromium, line, visit
+from tests.browser.browsing import Stage, assert_shows, line, visit
 from tests.served import Served, served
 
 CAST = [{"name": "Ada", "stance": "pro"}, {"name": "Ben", "stance": "con"}]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture
@@ -65,6 +59,7 @@ def test_token_by_token_with_hosts_instructions_and_sides(
         expect(cue).to_contain_text("gives the floor to Ada")
         ada, ben = page.locator("article.pro").first, page.locator("article.con").first
         expect(ada).to_contain_text("Pro")
+        ada.scroll_into_view_if_needed()  # far off the screen, text stays plain
         expect(ada.locator("strong")).to_have_text("ada")
         left, right = ada.bounding_box(), ben.bounding_box()
         assert left

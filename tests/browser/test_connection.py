@@ -9,20 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
-import pytest
 from playwright.sync_api import Browser, expect
 
 from moot.api.server import listen
-from tests.browser.browsing import Stage, assert_shows, chromium, line, spoken, visit
+from tests.browser.browsing import Stage, assert_shows, line, spoken, visit
 from tests.served import served
 
 WORD = "open sesame"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @contextmanager

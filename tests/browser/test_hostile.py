@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from moot.ports import Call
-from tests.browser.browsing import Stage, chromium, visit
+from tests.browser.browsing import Stage, visit
 from tests.served import Served, served
 
 EVIL = "http://evil.example"
@@ -34,12 +34,6 @@ MARKUP = f"""\
 | <img src={EVIL}/l.png> | `<script>` |
 """
 SHORT = f"<img src={EVIL}/n onerror=window.harmed=1> {RLO}<script>x</script>"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

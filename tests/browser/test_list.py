@@ -6,14 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.browsing import Stage, chromium, line, visit
+from tests.browser.browsing import Stage, line, visit
 from tests.served import Served, served
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """A station as its listeners have it: what is on air, what comes, what was, read aloud if asked."""
 
-from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from moot.ports import Call
-from tests.browser.browsing import Stage, assert_shows, chromium, line, violations, visit
+from tests.browser.browsing import Stage, assert_shows, line, violations, visit
 from tests.browser.test_hostile import MARKUP, SAFE, SHORT
 from tests.proxy import Proxy
 from tests.served import Served, served
@@ -38,12 +37,6 @@ Object.defineProperty(window, 'speechSynthesis', { value: {
   },
 } })
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 def station(moot: Served, name: str = "Morning Moot", **asked: Any) -> str:

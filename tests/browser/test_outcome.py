@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from moot.errors import ProviderError, ProviderRefusedError
 from moot.ports import Call
-from tests.browser.browsing import Stage, chromium, line, violations, visit
+from tests.browser.browsing import Stage, line, violations, visit
 from tests.integration.councils import answer
 from tests.served import Served, served
 
@@ -52,12 +52,6 @@ def _hostile(said: Any, name: str = "") -> Any:
         return [_hostile(value, name) for value in said]
     kept = ("targetRole", "sourceRole", "severity", "due")
     return f"{said} {HOSTILE}" if isinstance(said, str) and name not in kept else said
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from moot.ports import Call
-from tests.browser.browsing import Stage, chromium, spoken, tasks, violations, visit
+from tests.browser.browsing import Stage, spoken, tasks, violations, visit
 from tests.served import Served, served
 
 EVIL = "http://evil.example"
@@ -33,12 +33,6 @@ def says(call: Call) -> str:
         return HOSTILE
     step = call.step
     return " ".join(f"{step.actor}{step.round}-{nth}" for nth in range(WORDS))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

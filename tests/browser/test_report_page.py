@@ -1,18 +1,16 @@
 """report.html as anybody opens it: from its file, with every text in it hostile."""
 
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from moot.core.debate import Debate, Participant, Turn, Usage
 from moot.core.reading import Point, Reading
 from moot.core.report import report
 from moot.core.report_page import html
 from moot.testing.contract import AT, a_debate, a_turn
-from tests.browser.browsing import CHROMIUM
 
 ELSEWHERE = "https://evil.example"
 EVIL = " ".join(
@@ -51,14 +49,6 @@ def a_hostile_debate() -> tuple[Debate, list[Turn], Reading]:
     turns.append(a_turn(9, round=9, kind="summary", actor=seats[0].id, text=EVIL * 2, data=None))
     points = tuple((seat.id, (Point(EVIL[:300], 1), Point(EVIL[-300:], None))) for seat in seats)
     return debate, turns, Reading(EVIL[:2000], points, EVIL, Usage(1, 2, 0.5, 1), AT)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.mark.parametrize("width", [1280, 360])

@@ -8,14 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.browsing import Stage, chromium, line, violations, visit
+from tests.browser.browsing import Stage, line, violations, visit
 from tests.served import Served, served
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

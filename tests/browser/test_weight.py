@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from moot.api.app import make_app
 from tests.browser import browsing
-from tests.browser.browsing import ROOT, STATIC, Stage, chromium, line, spoken, visit
+from tests.browser.browsing import ROOT, STATIC, Stage, line, spoken, visit
 from tests.served import Served, served
 
 MOST_BYTES = 120_000
@@ -28,12 +28,6 @@ const look = () => {
 look()
 """
 TEXT = "A point, made in **some** words, as a model would make it; " * 6 + "\n\n- one\n- two\n"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 def test_the_first_load_is_small() -> None:
