@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from moot.models.listed import Listed, listed
 from moot.models.understudy_lines import lines
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
@@ -21,12 +22,15 @@ _ASKED = re.compile(
 )
 _BEING = re.compile(r"^(?P<who>.+?) (?P<aux>is|are) (?P<what>.+)$")
 _OPEN = re.compile(
-    r"^(?:what|which) (?P<noun>[^\W\d_]+(?: [^\W\d_]+){0,2}?) (?:should|must|shall|do|is|are) ",
+    r"^(?:what|which) (?!of\b)(?P<noun>[^\W\d_]+(?: [^\W\d_]+){0,2}?) "
+    r"(?:should|must|shall|do|is|are) ",
     re.IGNORECASE,
 )
 _WH = re.compile(r"^(?:what|which|who|whom|whose|how|why|when|where)\b", re.IGNORECASE)
 _EITHER = re.compile(r"^(?P<one>[\w' -]{1,40}?),? (?:or|vs\.?|versus) (?P<two>[\w' -]{1,40})$")
 _LAST_OR = re.compile(r" or ((?:\S+ ){0,2}\S+)$")
+_BETTER = re.compile(r"^(?:better|worse|more|less)\b")
+_IF_SO = re.compile(r",? (?:and )?if so\b.*$", re.IGNORECASE)
 _AFTER_PRONOUN = re.compile(r"\b(before|after|while|when) (?:it|they|we|he|she|you|I) ([a-z]+)")
 
 _RATHER = re.compile(r"(?<=\brather than )[a-z]+")
@@ -62,6 +66,7 @@ class Motion:
     claim: str  # a clause: "cities should ban cars"
     kind: Kind  # the shape it has
     act: str  # what it asks for, as a bare verb: "ban cars"; "" if it has none
+    options: tuple[str, ...]  # a claim for each thing that it lists to choose from
     words: frozenset[str]  # its words in lower case, to tell other words from
 
     @property
@@ -74,20 +79,22 @@ def read(motion: str) -> Motion:
     """Find the shape of a motion."""
     text = " ".join(motion.split()).translate(str.maketrans({"“": "‘", "”": "’", '"': "’"}))
     words = frozenset(word.casefold() for word in _WORD.findall(text))
-    body = text.rstrip(" .!?")
+    body = _IF_SO.sub("", text.rstrip(" .!?"))
     shape = _shape(body, text.endswith("?")) or _quoted(text)
     longest = (shape.thing, shape.claim)
     if max(len(part.split()) for part in longest) > 14 or max(map(len, longest)) > 110:
         shape = _quoted(text)
-    return Motion(clip(text, 24, 200), shape.thing, shape.claim, shape.kind, shape.act, words)
+    return Motion(clip(text, 24, 200), *shape, words)
 
 
 @lru_cache(maxsize=256)
 def thesis(motion: str, stance: str) -> str:
     """What a side says, as a clause: "zoos should be closed", "zoos should not be closed"."""
-    claim, kind = _stated(motion)
+    shape = _stated(motion)
+    claim, kind = shape.claim, shape.kind
     if stance == "pro":
         return claim
+    claim = shape.options[0] if shape.options else claim
     if kind == "answer":  # it is quoted as it stands
         return claim.removesuffix("yes") + "no"
     if kind == "open":
@@ -100,22 +107,24 @@ def thesis(motion: str, stance: str) -> str:
 
 def is_deed(motion: str) -> bool:
     """Whether its theses are about something to be done."""
-    return _stated(motion)[1] in ("policy", "choice")
+    return _stated(motion).kind in ("policy", "choice")
 
 
-def _stated(motion: str) -> tuple[str, Kind]:
-    """The claim and its kind; quoted where more than one thing is asked."""
+def _stated(motion: str) -> "Motion | _Shape":
+    """What it claims; quoted where more than one thing is asked."""
     shape = read(motion)
     if "?" in shape.claim or (shape.kind != "open" and len(_OUGHT.findall(shape.claim)) > 1):
-        quoted = _quoted(shape.text)
-        return quoted.claim, quoted.kind
-    return shape.claim, shape.kind
+        return _quoted(shape.text)
+    return shape
 
 
 def answers(motion: str) -> list[str]:
-    """The positions that a motion leaves, where it is a question of yes or no."""
-    if _stated(motion)[1] in ("open", "answer"):
+    """The positions that a motion leaves: what it lists, or yes and no; none where it is open."""
+    shape = _stated(motion)
+    if shape.kind in ("open", "answer"):
         return []
+    if shape.options:
+        return list(shape.options)
     return [thesis(motion, "pro"), thesis(motion, "con")]
 
 
@@ -131,6 +140,7 @@ class _Shape(NamedTuple):
     claim: str
     kind: Kind
     act: str = ""
+    options: tuple[str, ...] = ()
 
 
 _ALIASES: dict[Kind, tuple[str, ...]] = {
@@ -143,12 +153,14 @@ _ALIASES: dict[Kind, tuple[str, ...]] = {
 
 
 def _shape(body: str, question: bool) -> _Shape | None:
-    if not _ASKED.match(body) and (either := _EITHER.match(body)):
-        one, two = either["one"], either["two"]
-        one = one[0].lower() + one[1:] if two[0].islower() else one
-        if len(one.split()) <= 3 and len(two.split()) <= 3:
-            choice = f"{one} over {two}"
-            return _Shape(f"choosing {choice}", f"we should choose {choice}", "choice")
+    if not _ASKED.match(body):
+        if either := _EITHER.match(body):
+            one, two = either["one"], either["two"]
+            one = one[0].lower() + one[1:] if two[0].islower() else one
+            if len(one.split()) <= 3 and len(two.split()) <= 3:
+                return _choice(Listed("", (one, two)))
+        elif (found := listed(body)) and not (found.lead or found.deeds or _WH.match(body)):
+            return _choice(found)
     if question and _WH.match(body):
         return _open(body)
     if asked := _ASKED.match(body):
@@ -160,6 +172,12 @@ def _shape(body: str, question: bool) -> _Shape | None:
     if being := _BEING.match(body):
         return _view(_lower(being["who"]), being["aux"], being["what"])
     return None
+
+
+def _choice(found: Listed) -> _Shape:
+    choice = found.first("over")
+    options = tuple(f"we should choose {found.one(item)}" for item in found.items)
+    return _Shape(f"choosing {choice}", f"we should choose {choice}", "choice", options=options)
 
 
 def _open(body: str) -> _Shape:
@@ -180,7 +198,8 @@ def _inverted(aux: str, rest: list[str]) -> _Shape | None:
     for place in range(1, min(len(rest), 8)):
         word, before = rest[place].lower(), rest[place - 1].lower()
         fits = bool(_BESIDE.match(word)) if being else word in _VERBS or word in _ADVERBS
-        if not being and " ".join(rest[place + 1 : place + 2]) in _VERBS and word in _VERBS:
+        after = " ".join(rest[place + 1 : place + 2])
+        if not being and word in _VERBS - {"be"} and after in _VERBS:
             fits = False  # "does remote work improve …": the first is a noun here
         if before in _PRONOUNS and place == 1:
             fits = True
@@ -193,19 +212,29 @@ def _inverted(aux: str, rest: list[str]) -> _Shape | None:
 
 
 def _policy(who: str, modal: str, what: str) -> _Shape:
-    what = _LAST_OR.sub(r" rather than \1", what.removesuffix(" or not"))
+    what = what.removesuffix(" or not")
+    options: tuple[str, ...] = ()
+    nobody = _NEGATED.search(who)
+    found = None if nobody else listed(what)
+    if found and (found.lead or found.deeds):
+        options = tuple(f"{who} {modal} {found.one(item)}" for item in found.items)
+        what = found.first("rather than")
+    elif not nobody:
+        what = _LAST_OR.sub(r" rather than \1", what)
     claim = f"{who} {modal} {what}"
     if what.startswith("be "):
-        return _Shape(f"the rule that {claim}", claim, "policy")
-    if who.lower().startswith(("no", "few ")) or not _PLAIN.match(what):
-        return _Shape(f"accepting that {claim}", claim, "view")
+        return _Shape(f"the rule that {claim}", claim, "policy", options=options)
+    if nobody or not _PLAIN.match(what):
+        return _Shape(f"accepting that {claim}", claim, "view", options=options)
     what = re.sub(r"^stop (?=\w+ing\b)", "give up ", what)
     doing = _AFTER_PRONOUN.sub(lambda m: f"{m[1]} {gerund(_base(m[2]))}", what)
     thing = _RATHER.sub(lambda m: gerund(m[0]) if m[0] in _VERBS else m[0], gerund(doing))
-    return _Shape(thing, claim, "policy", doing)
+    return _Shape(thing, claim, "policy", doing, options)
 
 
 def _view(who: str, aux: str, what: str) -> _Shape:
+    if _BETTER.match(what):
+        what = _LAST_OR.sub(r" than \1", what)
     claim = f"{who} {aux} {what}"
     if aux in ("is", "are") and who.lower() not in _PRONOUNS | {"there", "this", "that"}:
         return _Shape(f"treating {who} as {what}", claim, "view")

@@ -30,7 +30,7 @@ from moot.core.prompts import Heard, Message, size
 from moot.core.schedule import Step
 from moot.models import small
 from moot.models.brief import bounded
-from moot.models.motion import thesis
+from moot.models.motion import answers, thesis
 from moot.models.small import retold
 from moot.ports import Call
 from moot.store.formats import FormatFiles
@@ -84,8 +84,15 @@ def council() -> Debate:
         ("Work that is dull should stop.", "work that is dull should stop",
          "work that is dull should not stop"),
         ("Is tea better than ale?", "tea is better than ale", "tea is not better than ale"),
-        ("Tabs or spaces?", "we should choose tabs over spaces",
-         "we should not choose tabs over spaces"),
+        ("Tabs or spaces?", "we should choose tabs over spaces", "we should not choose tabs"),
+        ("Should we use Go or C, and if so when?", "we should use Go rather than C",
+         "we should not use Go"),
+        ("Is it better to rent or to buy?", "it is better to rent than to buy",
+         "it is not better to rent than to buy"),
+        ("Should nobody smoke or drink?", "nobody should smoke or drink",
+         "it is wrong to say that nobody should smoke or drink"),
+        ("Which of these is best: A or B?", "it is time to settle “Which of these is best: A or B”",
+         "it is not time to settle “Which of these is best: A or B”"),
         ("No one should smoke", "no one should smoke",
          "it is wrong to say that no one should smoke"),
         ("How should we price it?", "it is time to settle “How should we price it”",
@@ -101,6 +108,37 @@ def council() -> Debate:
 )  # fmt: skip
 def test_both_sides_of_a_motion(motion: str, pro: str, con: str) -> None:
     assert (thesis(motion, "pro"), thesis(motion, "con")) == (pro, con)
+
+
+@pytest.mark.parametrize(
+    ("motion", "positions"),
+    [
+        ("Should zoos be closed?", "zoos should be closed; zoos should not be closed"),
+        ("Go, Zig, or C?", "we should choose Go; we should choose Zig; we should choose C"),
+        ("Should we hire Ann, Bob or Carl in May?",
+         "we should hire Ann in May; we should hire Bob in May; we should hire Carl in May"),
+        ("Should we get a dog or a cat?", "we should get a dog; we should get a cat"),
+        ("Should I buy a house or rent?", "I should buy a house; I should rent"),
+        ("Should we build or buy a tool?", "we should build a tool; we should buy a tool"),
+        ("Should we stay or move to Rome?", "we should stay; we should move to Rome"),
+        ("Should I take the job in Rome or the job in Oslo?",
+         "I should take the job in Rome; I should take the job in Oslo"),
+        ("Should we hire a senior engineer or two juniors?",
+         "we should hire a senior engineer; we should hire two juniors"),
+        ("Should we wait or not?", "we should wait; we should not wait"),
+        # no plain list: yes and no are left
+        ("Should we meet on Monday or Tuesday in May?",
+         ("we should meet on Monday rather than Tuesday in May; "
+          "we should not meet on Monday rather than Tuesday in May")),
+        ("Should we sell cars and vans or only vans?",
+         ("we should sell cars and vans rather than only vans; "
+          "we should not sell cars and vans rather than only vans")),
+        ("Which of these should we learn?", ""),
+        ("Should we go? I am tired.", ""),
+    ],
+)  # fmt: skip
+def test_the_positions_that_a_motion_leaves(motion: str, positions: str) -> None:
+    assert answers(motion) == [one for one in positions.split("; ") if one]
 
 
 def test_only_a_deed_has_effects() -> None:
