@@ -157,7 +157,7 @@ def _shape(body: str, question: bool) -> _Shape | None:
         if either := _EITHER.match(body):
             one, two = either["one"], either["two"]
             one = one[0].lower() + one[1:] if two[0].islower() else one
-            if len(one.split()) <= 3 and len(two.split()) <= 3:
+            if one != two and len(one.split()) <= 3 and len(two.split()) <= 3:
                 return _choice(Listed("", (one, two)))
         elif (found := listed(body)) and not (found.lead or found.deeds or _WH.match(body)):
             return _choice(found)

@@ -125,6 +125,7 @@ def test_both_sides_of_a_motion(motion: str, pro: str, con: str) -> None:
          "I should take the job in Rome; I should take the job in Oslo"),
         ("Should we hire a senior engineer or two juniors?",
          "we should hire a senior engineer; we should hire two juniors"),
+        ("So or so?", ""),
         ("Should we wait or not?", "we should wait; we should not wait"),
         # no plain list: yes and no are left
         ("Should we meet on Monday or Tuesday in May?",
