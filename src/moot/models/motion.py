@@ -29,6 +29,7 @@ _OPEN = re.compile(
 _WH = re.compile(r"^(?:what|which|who|whom|whose|how|why|when|where)\b", re.IGNORECASE)
 _EITHER = re.compile(r"^(?P<one>[\w' -]{1,40}?),? (?:or|vs\.?|versus) (?P<two>[\w' -]{1,40})$")
 _LAST_OR = re.compile(r" or ((?:\S+ ){0,2}\S+)$")
+_NAMED = re.compile(r" ?[:\u2013\u2014] *([^:]+)$")
 _BETTER = re.compile(r"^(?:better|worse|more|less)\b")
 _IF_SO = re.compile(r",? (?:and )?if so\b.*$", re.IGNORECASE)
 _AFTER_PRONOUN = re.compile(r"\b(before|after|while|when) (?:it|they|we|he|she|you|I) ([a-z]+)")
@@ -162,7 +163,9 @@ def _shape(body: str, question: bool) -> _Shape | None:
         elif (found := listed(body)) and not (found.lead or found.deeds or _WH.match(body)):
             return _choice(found)
     if question and _WH.match(body):
-        return _open(body)
+        named = _NAMED.search(body)  # "which database: …"
+        found = listed(named[1]) if named else None
+        return _choice(found) if found and not (found.lead or found.deeds) else _open(body)
     if asked := _ASKED.match(body):
         return _inverted(asked["aux"].lower(), asked["rest"].split())
     if question:

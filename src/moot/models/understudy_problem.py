@@ -12,9 +12,6 @@ from moot.models.understudy_speech import number
 SIDES: tuple[Side, ...] = ("yes", "no", "third")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _TWICE_ENDED = re.compile(r"([.?!…]”)\.")
-_LISTED = re.compile(
-    r"[:\u2013\u2014] *(?P<one>[^:,?]{1,40}?)(?:,[^:?]{1,80}?)?,? or (?P<two>[^:,?]{1,40})$"
-)
 _LONG = 9  # words; an option's label is short
 
 
@@ -104,22 +101,22 @@ def _shape(motion: Motion, text: str) -> tuple[Motion, str, dict[str, str]]:
     """The kind of a problem, and the words that its options are made of."""
     body = " ".join(text.split()).rstrip(" .!?")
     first, _, rest = body.partition(" ")
-    if motion.kind == "open" and (listed := _LISTED.search(body)):
-        one, two = listed["one"].strip(), listed["two"].strip()
-        choice = f"{one} over {two}"
-        motion = replace(motion, thing=f"choosing {choice}", claim=f"we should choose {choice}")
-        return motion, "choice", {"one": one, "two": two}
     if motion.kind == "choice":
         one, _, two = motion.thing.removeprefix("choosing ").partition(" over ")
-        return motion, "choice", {"one": one, "two": two}
+        return motion, "choice", {"one": one, "two": _last(two)}
     if motion.kind == "policy" and " rather than " in motion.act:
         one, _, two = motion.act.partition(" rather than ")
-        return motion, "rather", {"one": one.partition(",")[0], "two": two}
+        return motion, "rather", {"one": one.partition(",")[0], "two": _last(two)}
     if motion.kind == "answer" and rest and first.lower() in council_lines().english.tasks.split():
         act = f"{first.lower()} {clip(rest.partition('. ')[0], 9, 70)}"
         thing = gerund(act) if not act.endswith("…") else "this task"
         return replace(motion, thing=thing, claim=f"we should {act}", act=act), "task", {}
     return motion, motion.kind, {}
+
+
+def _last(things: str) -> str:
+    """Of several, one that can be chosen."""
+    return things.rpartition(" or ")[2]
 
 
 def _wordings(lines: Lines, words: dict[str, str]) -> Lines:
