@@ -184,6 +184,26 @@ def test_a_cut_answer_is_repaired_once_with_the_problem_shown(settings: Settings
     assert len(speaker.calls) == 34
 
 
+def test_the_name_of_a_role_is_no_position(settings: Settings) -> None:
+    wrong: list[int] = []
+
+    def script(call: Call) -> str:
+        said = answer(call) or {}
+        if "position" in said and call.step.actor == "critic" and call.step.round not in wrong:
+            wrong.append(call.step.round)
+            said |= {"position": "Synthesizer"}
+        elif call.step.actor == "critic" and "position" in said:
+            assert "position: that is a role" in call.messages[-1].text
+        return json.dumps(said)
+
+    speaker = ScriptedSpeaker(script)
+    debate, turns, _ = go(hold(settings, speaker))
+    assert (debate.status, debate.degraded) == ("completed", False)
+    assert wrong == [1, 3]
+    assert len(speaker.calls) == 19
+    assert "Synthesizer" not in {(turn.data or {}).get("position") for turn in turns}
+
+
 def test_then_it_is_invalid(settings: Settings) -> None:
     speaker = ScriptedSpeaker(
         lambda call: "no json" if call.step.actor == "critic" else json.dumps(answer(call))

@@ -555,6 +555,12 @@ def test_a_model_that_is_here_and_not_in_use_is_named_and_how_to_use_it(
                 await router.speak(replace(call(), model="local:tiny"), nothing)
             with pytest.raises(ProviderUnavailableError, match=r"'other'.*`moot model list`"):
                 await router.speak(replace(call(), model="local:other"), nothing)
+            (home / "models/use").write_text("/nowhere/mine.gguf\n")
+            router.embedded._looked = -math.inf
+            assert (
+                "in use is /nowhere/mine.gguf, which is gone"
+                in (await router.describe())[-1].detail
+            )
 
     asyncio.run(main())
 

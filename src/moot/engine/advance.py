@@ -367,7 +367,7 @@ class Advancer:
         reply = await self._call_out(run, attempt, call, self._say(speech), speech.pieces)
         _check_voice(run, seat, reply)
         if step.answer != "text":
-            return self._shaped(step, reply, seat.name)
+            return self._shaped(step, reply, debate)
         others = [other.name for other in debate.seats if other.id != seat.id]
         text = clean(reply.text, seat.name, others, cut=reply.cut)
         if not text:
@@ -381,11 +381,14 @@ class Advancer:
             )
         return reply, text
 
-    def _shaped(self, step: Step, reply: Reply, name: str) -> tuple[Reply, str]:
+    def _shaped(self, step: Step, reply: Reply, debate: Debate) -> tuple[Reply, str]:
         """A structured answer, found, checked, and put into words."""
+        name = debate.seat(step.actor).name
         try:
             found = reply.data if reply.data is not None else shapes.find(reply.text)
             data = shapes.read(step.answer, visible(found), step.target)
+            if data.get("position") in {seat.name for seat in debate.seats}:
+                raise ValueError("position: that is a role; it must be an answer to the problem")
         except ValueError as error:
             problem = f"{error}{'; it was cut by the token limit' if reply.cut else ''}"
             raise ProviderShapeError(

@@ -13,7 +13,7 @@ from moot.errors import ProviderError, ProviderTimeoutError, ProviderUnavailable
 from moot.models.brief import Memory, brief
 from moot.models.cards import local_card, small_file
 from moot.models.llama import Child, Llama, installed, window
-from moot.models.shelf import Model, Shelf
+from moot.models.shelf import NONE, Model, Shelf
 from moot.models.small import retold
 from moot.models.speed import Speed, Speeds
 from moot.models.vendors import VENDORS
@@ -136,10 +136,12 @@ class Embedded:
         model = (self._shelf.chosen() if self._shelf else None) or next(iter(models), None)
         if model is None:
             return None
-        if installed():
-            why, mend = "not in use", f"Put it in use with `moot model use {model.name}`."
-        else:
+        wanted = self._shelf.wanted() if self._shelf else None
+        why, mend = "not in use", f"Put it in use with `moot model use {model.name}`."
+        if not installed():
             why, mend = "llama.cpp is not", _INSTALL
+        elif wanted and wanted != NONE:
+            why = f"in use is {wanted}, which is gone or no GGUF"
         detail = (
             f"{model.name} is here, but {why}, so the built-in understudy speaks, which is no "
             f"model. {mend}"

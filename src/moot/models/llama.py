@@ -256,11 +256,12 @@ def _unstarted(
     if not Path(model.path).is_file():
         return ProviderAbsentError(
             f"The file of {model.name} is gone: {model.path}. "
-            "Fetch it again with `moot model fetch`, or choose another with `moot model use`."
+            "Choose another with `moot model use`, or fetch it again with `moot model fetch`."
         )
     return ProviderAbsentError(
         f"llama.cpp cannot run {model.name}{_because(words)}. "
-        "Fetch it again with `moot model fetch`, or choose another with `moot model use`."
+        "Its file may be damaged: get it again (`moot model fetch`, if moot fetched it), or choose "
+        "another with `moot model use`."
     )
 
 

@@ -50,6 +50,7 @@ class LocalServer:
         self.base_url = with_path(base_url) if base_url else None
         self.known: Server | None = None  # what the last look found
         self.looked = False
+        self.seen = False  # whether one was ever found
         self._fetch = fetch
         self._usual = usual
         self._at = 0.0
@@ -63,6 +64,7 @@ class LocalServer:
             if not self._fresh():
                 self.known = await self._look()
                 self.looked, self._at = True, time.monotonic()
+                self.seen = self.seen or self.known is not None
         return self.known
 
     def _fresh(self) -> bool:

@@ -237,7 +237,11 @@ def _policy(who: str, modal: str, what: str) -> _Shape:
 
 def _view(who: str, aux: str, what: str) -> _Shape:
     if _BETTER.match(what):
-        what = _LAST_OR.sub(r" than \1", what)
+        what = " than ".join(what.rsplit(" or ", 1))
+    found = listed(who)
+    if found and not (found.lead or found.deeds):
+        options = tuple(f"{found.one(item)} {aux} {what}" for item in found.items)
+        return _Shape(f"accepting that {options[0]}", options[0], "view", options=options)
     claim = f"{who} {aux} {what}"
     if aux in ("is", "are") and who.lower() not in _PRONOUNS | {"there", "this", "that"}:
         return _Shape(f"treating {who} as {what}", claim, "view")
@@ -254,7 +258,8 @@ def _lower(subject: str) -> str:
     first, _, rest = subject.partition(" ")
     if not first.istitle() or first == "I":
         return subject
-    common = first.lower() in _DETERMINERS | _PRONOUNS or first.endswith("s") or rest[:1].islower()
+    common = first.lower() in _DETERMINERS | _PRONOUNS or _NEGATED.match(first)
+    common = common or first.endswith("s") or rest[:1].islower()
     return first.lower() + subject[len(first) :] if common else subject
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from moot.errors import (
     WARN_PROVIDER_NORMALIZED,
     InputError,
+    ProviderAbsentError,
     ProviderError,
     ProviderTimeoutError,
     ProviderUnavailableError,
@@ -210,9 +211,8 @@ class Router:
                 "Start it, or change MOOT_LOCAL_BASE_URL, then restart the speaker."
             )
         if name:
-            raise ProviderUnavailableError(
-                f"{self.embedded.missing(name)} Then restart the speaker."
-            )
+            gone = ProviderUnavailableError if self._local.seen else ProviderAbsentError
+            raise gone(f"{self.embedded.missing(name)} Then restart the speaker.")
         return None
 
     async def _load(self) -> "Clients":
@@ -251,6 +251,9 @@ class Router:
                 "Start it, or change MOOT_LOCAL_BASE_URL."
             )
             return ProviderStatus("local", False, "local", detail)
+        _, wanted = self._resolve("")
+        if wanted and f"local:{wanted}" != UNDERSTUDY and not self._own(wanted, server):
+            return ProviderStatus("local", False, f"local:{wanted}", self.embedded.missing(wanted))
         if status := self.embedded.describe():
             return status
         detail = (

@@ -69,6 +69,8 @@ class Shelf:
         if wanted == NONE:
             self._write(NONE)
             return None
+        if not wanted.strip():
+            raise InputError("Name a model, a GGUF file, or `none`.", "model")
         if not _is_name(wanted):
             path = Path(wanted).expanduser().absolute()
             model = _of(path.stem, path)

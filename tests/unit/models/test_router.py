@@ -16,6 +16,7 @@ from moot.core.prompts import Message
 from moot.core.schedule import Step
 from moot.errors import (
     InputError,
+    ProviderAbsentError,
     ProviderUnavailableError,
     ProviderUnknownModelError,
 )
@@ -136,8 +137,13 @@ def test_with_no_server_the_understudy_speaks_for_local_alone() -> None:
             assert reply.model == UNDERSTUDY
         assert said == ["I step in."] * 4
         assert alone.card("local").model == UNDERSTUDY
-        with pytest.raises(ProviderUnavailableError, match="MOOT_LOCAL_BASE_URL"):
+        with pytest.raises(ProviderAbsentError, match="MOOT_LOCAL_BASE_URL") as absent:
             await alone.speak(call("local:qwen"), said.append)
+        assert not absent.value.retryable  # nobody would mend that in ten seconds
+        alone._local.seen = True  # but one that was there may be starting anew
+        with pytest.raises(ProviderUnavailableError) as away:
+            await alone.speak(call("local:qwen"), said.append)
+        assert away.value.retryable
         with pytest.raises(ProviderUnknownModelError):
             await alone.speak(call("x\n"), said.append)
         await alone.aclose()
@@ -160,6 +166,10 @@ def test_describe_says_what_to_set() -> None:
         assert (local.works, local.model) == (True, UNDERSTUDY)
         assert "MOOT_LOCAL_BASE_URL" in local.detail
         assert KEY not in repr([openai, claude, gemini, local])
+        unsaid = router(default_model="local:nothere")
+        (*_, local) = await unsaid.describe()
+        assert (local.works, local.model) == (False, "local:nothere")
+        assert "`moot model list`" in local.detail
         lost = router(local_base_url=f"http://u:{KEY}@127.0.0.1:1/v1")
         (*_, local) = await lost.describe()
         assert not local.works

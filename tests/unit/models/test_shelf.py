@@ -125,7 +125,7 @@ def test_what_cannot_be_read_is_refused(shelf: Shelf, tmp_path: Path) -> None:
         shelf.use(BEST)
     with pytest.raises(NotFoundError, match=r"named by its path, like \./mine\.gguf\."):
         shelf.use("mine")
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="Name a model"):
         shelf.use("")
 
 
