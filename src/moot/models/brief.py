@@ -25,6 +25,8 @@ _NESTED = 12
 _DAY = "^20[0-9][0-9]-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])$"  # one that every month has
 SENTENCE = "sentence"
 """The format of a text that is one sentence."""
+LABEL = "label"
+"""The format of a few words that name something."""
 _PLAIN = "[A-Za-z0-9,;:'()%/&+-]"  # what a grammar lets its words be made of
 _WORD = 7  # characters of one
 _ONE_SENTENCE = 180
@@ -102,6 +104,9 @@ def _short(schema: Any, items: int, length: int) -> Any:
         word = f"{_PLAIN}{{1,20}}"
         pattern = f"^[A-Z]{word}( {word}){{2,{most // _WORD}}}[.?!]$"  # no word is cut
         return {"type": "string", "pattern": pattern, "maxLength": most}
+    if given.get("format") == LABEL:
+        word = "[A-Za-z0-9'-]{1,16}"
+        return {"type": "string", "pattern": f"^[A-Z]{word}( {word}){{1,15}}$", "maxLength": 110}
     if given.get("type") == "string" and not {"enum", "const", "format", "pattern"} & set(given):
         short["maxLength"] = min(given.get("maxLength", length), length)
     if given.get("format") == "date":  # a grammar does not know how long a month is

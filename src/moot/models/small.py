@@ -133,15 +133,17 @@ def _shaped(step: Step, debate: Debate) -> str:
     does = re.search(rf"\bthe {re.escape(seat.name)} ([^,.;:]+)", debate.rules.rules)
     role = f": the {seat.name} {does[1]}" if does else ""
     known = "; or: ".join(answers(debate.motion))
-    positions = (
-        f" The positions are: {known}."
-        if known
-        else " A position is an answer to the motion in a few words, and no role."
+    positions = f" The positions are: {known}." if known else ""
+    named = shapes.fields(step.answer)
+    free = (
+        f" The position is a short answer to “{_flat(debate.motion)}”, in about six words."
+        if not known and "position" in named.split(", ")
+        else ""
     )
     return (
         f"{step.instruction}{positions}\nToday is {debate.created_at[:10]}. You are the "
         f"{seat.name}{role}. Answer as the {seat.name}, one short sentence for each field, with "
-        f"one JSON object; its fields: {shapes.fields(step.answer)}."
+        f"one JSON object; its fields: {named}.{free}"
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from moot.models.brief import SENTENCE
+from moot.models.brief import LABEL, SENTENCE
 from moot.models.motion import answers
 from moot.ports import Call
 
@@ -62,6 +62,8 @@ def narrowed(schema: Any, choices: Mapping[str, Sequence[Any]], name: str = "") 
     elif given.get("type") == "array":
         made["maxItems"] = min(given.get("maxItems", _ITEMS), _ITEMS)
         made["minItems"] = 0 if name in _OPTIONAL else 1
+    elif given.get("type") == "string" and name == "position":
+        made["format"] = LABEL
     elif given.get("type") == "string" and given.get("maxLength", 0) > _LINE:
         made["format"] = SENTENCE
     return made

@@ -302,6 +302,19 @@ def test_an_answer_without_its_shape_is_shown_with_what_is_wrong() -> None:
     assert len(messages) == 4
 
 
+def test_a_position_on_an_open_question_is_a_few_words_of_ones_own() -> None:
+    now, wave = next(steps_of(council().but(motion="How should we test it?")))
+    given = replace(call_of(wave.steps[0], now, Heard()), schema=shapes.schema("position"))
+    told = retold(given)
+    assert told.messages[-1].text.endswith(
+        "The position is a short answer to “How should we test it?”, in about six words."
+    )
+    position = bounded(told.schema or {}, 400)["properties"]["position"]
+    assert re.fullmatch(position["pattern"], "Write tests before the code")
+    for wrong in ("Critic", "We should. Or not", "write tests", "Tests, and more"):
+        assert not re.fullmatch(position["pattern"], wrong)
+
+
 def test_a_structured_answer_chooses_from_what_there_is() -> None:
     heard, asked = Heard(), dict[tuple[str, int], dict[str, Any]]()
     for now, ahead in steps_of(council()):
