@@ -269,7 +269,7 @@ def test_it_is_read_aloud_when_asked_for_with_a_voice_for_each(
         expect(current).to_have_attribute("id", f"turn-{turns[0]['seq']}")
         page.evaluate("() => { sessionStorage.cancelled = 'no' }")
         page.goto(f"{moot.url}/air/nothing")
-        assert page.evaluate("() => sessionStorage.cancelled") == "yes"  # it stops who leaves
+        page.wait_for_function("() => sessionStorage.cancelled === 'yes'")  # it stops who leaves
 
 
 def test_a_browser_without_voices_says_so(browser: Browser, tmp_path: Path) -> None:

@@ -132,11 +132,11 @@ class Embedded:
 
     def _unused(self) -> ProviderStatus | None:
         """What is said where a model is here and does not speak."""
-        models = self._shelf.models() if self._shelf else []
-        model = (self._shelf.chosen() if self._shelf else None) or next(iter(models), None)
-        if model is None:
+        shelf = self._shelf
+        model = (shelf.chosen() or next(iter(shelf.models()), None)) if shelf else None
+        if shelf is None or model is None:
             return None
-        wanted = self._shelf.wanted() if self._shelf else None
+        wanted = shelf.wanted()
         why, mend = "not in use", f"Put it in use with `moot model use {model.name}`."
         if not installed():
             why, mend = "llama.cpp is not", _INSTALL

@@ -136,7 +136,8 @@ def _shaped(step: Step, debate: Debate) -> str:
     positions = f" The positions are: {known}." if known else ""
     named = shapes.fields(step.answer)
     free = (
-        f" The position is a short answer to “{_flat(debate.motion)}”, in about six words."
+        f" The position is a short answer to “{clip(_flat(debate.motion), 24, 200)}”, in about "
+        "six words."
         if not known and "position" in named.split(", ")
         else ""
     )
