@@ -145,7 +145,7 @@ def test_many_stations_for_five_weeks(ground: Path) -> None:
     ended = Counter(one.debate.status for ones in aired.values() for one in ones)
     assert ended["completed"] >= due.total()
     late = sum(_start(one) > one.due for ones in aired.values() for one in ones)
-    assert late >= 10  # waited for the air
+    assert late > STATIONS * 2 // 5  # waited for the air
     assert kills >= 10
     print(
         f"\n{due.total()} conversations on {STATIONS} stations, {late} after a wait, {kills} kills"

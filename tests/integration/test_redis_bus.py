@@ -282,7 +282,7 @@ def test_hints_name_the_first_seq_of_each_debate(ground: Ground) -> None:
             began = time.monotonic()
             bus.publish(committed("a", 3))
             await until(lambda: hints)
-            assert time.monotonic() - began < 0.5
+            assert time.monotonic() - began < 0.2
             for seq in (4, 5):
                 bus.publish(committed("a", seq))
                 bus.publish(committed("b", seq))
@@ -554,7 +554,7 @@ def test_a_server_that_starts_later(free_port: int, caplog: pytest.LogCaptureFix
     async def work() -> None:
         began = time.monotonic()
         async with ground.bus() as bus, ground.bus() as other:
-            assert time.monotonic() - began < 1, "nobody waits for it"
+            assert time.monotonic() - began < 0.5, "nobody waits for it"
             talk, ear = Talk(bus), Ear(other)
             talk.say("to myself")
             bus.publish(committed())
@@ -591,7 +591,7 @@ def test_a_server_that_hangs_is_noticed(free_port: int, caplog: pytest.LogCaptur
                     assert not [line for line in kept if line.is_connected], "dead, too"
                     began = time.monotonic()
                     async with ground.bus():
-                        assert time.monotonic() - began < 1
+                        assert time.monotonic() - began < 0.6
                 finally:
                     os.kill(valkey._process.pid, signal.SIGCONT)
                 await works(bus, other, 6)

@@ -103,7 +103,7 @@ async def fails(router: Router, model: str, seconds: float = 10.0, **more: Any) 
     started = time.monotonic()
     with pytest.raises(ProviderError) as caught:
         await router.speak(call(model, seconds, **more), _nothing)
-    assert time.monotonic() - started < seconds + 1.5
+    assert time.monotonic() - started < seconds + 0.8
     error = caught.value
     assert NAMES[model.partition(":")[0]] in error.message
     assert error.message.endswith(".")
@@ -400,8 +400,8 @@ def test_a_cancelled_call_hangs_up_at_once(vendor: str, fault: str) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert time.monotonic() - started < 0.6
-        assert await gone(server) - started < 0.6
+        assert time.monotonic() - started < 0.3
+        assert await gone(server) - started < 0.3
 
     run(cancelled)
 
@@ -419,7 +419,7 @@ def test_a_connection_that_does_not_close_delays_nobody(monkeypatch: pytest.Monk
             started = time.monotonic()
             error = await fails(router, f"{vendor}:wire-slow", 0.3)
             assert error.code == "DEBATE_ERR_PROVIDER_TIMEOUT"
-            assert time.monotonic() - started < 0.3 + 0.6
+            assert time.monotonic() - started < 0.3 + 0.4
         for _ in range(400):
             if not _left_behind:
                 break

@@ -25,6 +25,11 @@ class Listed:
     tail: str = ""
     deeds: bool = False  # each item has a verb of its own
 
+    @property
+    def bare(self) -> bool:
+        """Nothing but the things: no verb before them, none in them."""
+        return not (self.lead or self.deeds)
+
     def one(self, item: str) -> str:
         return " ".join(filter(None, (self.lead, item, self.tail)))
 

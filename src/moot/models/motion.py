@@ -160,12 +160,12 @@ def _shape(body: str, question: bool) -> _Shape | None:
             one = one[0].lower() + one[1:] if two[0].islower() else one
             if one != two and len(one.split()) <= 3 and len(two.split()) <= 3:
                 return _choice(Listed("", (one, two)))
-        elif (found := listed(body)) and not (found.lead or found.deeds or _WH.match(body)):
+        elif (found := listed(body)) and found.bare and not _WH.match(body):
             return _choice(found)
     if question and _WH.match(body):
         named = _NAMED.search(body)  # "which database: …"
         found = listed(named[1]) if named else None
-        return _choice(found) if found and not (found.lead or found.deeds) else _open(body)
+        return _choice(found) if found and found.bare else _open(body)
     if asked := _ASKED.match(body):
         return _inverted(asked["aux"].lower(), asked["rest"].split())
     if question:
@@ -219,7 +219,7 @@ def _policy(who: str, modal: str, what: str) -> _Shape:
     options: tuple[str, ...] = ()
     nobody = _NEGATED.search(who)
     found = None if nobody else listed(what)
-    if found and (found.lead or found.deeds):
+    if found and not found.bare:
         options = tuple(f"{who} {modal} {found.one(item)}" for item in found.items)
         what = found.first("rather than")
     elif not nobody:
@@ -239,7 +239,7 @@ def _view(who: str, aux: str, what: str) -> _Shape:
     if _BETTER.match(what):
         what = " than ".join(what.rsplit(" or ", 1))
     found = listed(who)
-    if found and not (found.lead or found.deeds):
+    if found and found.bare:
         options = tuple(f"{found.one(item)} {aux} {what}" for item in found.items)
         return _Shape(f"accepting that {options[0]}", options[0], "view", options=options)
     claim = f"{who} {aux} {what}"

@@ -251,9 +251,11 @@ class Router:
                 "Start it, or change MOOT_LOCAL_BASE_URL."
             )
             return ProviderStatus("local", False, "local", detail)
-        _, wanted = self._resolve("")
-        if wanted and f"local:{wanted}" != UNDERSTUDY and not self._own(wanted, server):
-            return ProviderStatus("local", False, f"local:{wanted}", self.embedded.missing(wanted))
+        vendor, wanted = self._resolve("")
+        model = f"{vendor.id}:{wanted}"
+        named = vendor.id == "local" and wanted and model != UNDERSTUDY
+        if named and not self._own(wanted, server):
+            return ProviderStatus("local", False, model, self.embedded.missing(wanted))
         if status := self.embedded.describe():
             return status
         detail = (

@@ -166,6 +166,8 @@ def test_describe_says_what_to_set() -> None:
         assert (local.works, local.model) == (True, UNDERSTUDY)
         assert "MOOT_LOCAL_BASE_URL" in local.detail
         assert KEY not in repr([openai, claude, gemini, local])
+        (*_, local) = await router(default_model="openai:gpt-5").describe()
+        assert (local.works, local.model) == (True, UNDERSTUDY)  # it is nobody's default
         unsaid = router(default_model="local:nothere")
         (*_, local) = await unsaid.describe()
         assert (local.works, local.model) == (False, "local:nothere")
