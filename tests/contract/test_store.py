@@ -277,7 +277,7 @@ def before_lists(conn: sqlalchemy.Connection) -> list[Debate]:
         runs.create(Connection("sqlite", new), debates[1])
         rows = [dict(row) for row in new.execute("SELECT * FROM debate_runs")]
         formats = [dict(row) for row in new.execute("SELECT * FROM debate_formats")]
-    since = {"number", "deaths", "tries", "not_before"}
+    since = {"number", "deaths", "tries", "not_before", "losses", "stalls", "received"}
     old = [column for column in tables.runs.c if column.name not in since]
     for row in rows:
         for name in since:

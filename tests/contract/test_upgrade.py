@@ -235,7 +235,14 @@ class Statement:
 
     def rows(self, conn: Connection, params: Mapping[str, Any]) -> list[dict[str, Any]]:
         """With what this version wants to read, and that one never did."""
-        since = {"deaths": 0, "tries": "[]", "not_before": 0.0}
+        since: dict[str, Any] = {
+            "deaths": 0,
+            "tries": "[]",
+            "not_before": 0.0,
+            "losses": 0,
+            "stalls": 0,
+        }
+        since["received"] = None
         rows = self.run(conn, params).fetchall()
         return [{**since, **dict(zip(self._names, row, strict=True))} for row in rows]
 

@@ -35,6 +35,7 @@ class Attempt:
     step: Step
     model: str
     started_at: str
+    owner: str | None = None  # the process that makes it
 
 
 @dataclass(frozen=True, slots=True)

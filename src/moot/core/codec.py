@@ -110,6 +110,7 @@ def request(value: Debate) -> dict[str, Any]:
         "brief": dict(value.brief),
         "created_at": value.created_at,
         "rules": value.rules.model_dump(mode="json"),
+        **({} if value.received is None else {"received": dict(value.received)}),
     }
 
 

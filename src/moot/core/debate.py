@@ -157,6 +157,7 @@ class Debate:
     created_at: str
     updated_at: str
     brief: Mapping[str, Any] = field(default_factory=dict[str, Any])  # what a council is asked for
+    received: Mapping[str, Any] | None = None  # the request as it came, if it had a form of its own
     phases: tuple[Phase, ...] = ()  # the states that a council has been through
     outcome: Decision | None = None  # what was decided, once it is
     degraded: bool = False
@@ -174,7 +175,9 @@ class Debate:
     lease_owner: str | None = None
     lease_until: float = 0.0  # seconds since the epoch
     open_calls: int = 0  # attempts of this fence that have not ended
-    deaths: int = 0  # workers lost in the wave that comes next, since its last turn
+    losses: int = 0  # workers lost in the wave that comes next, since its last turn
+    deaths: int = 0  # those of them that were speaking nothing else
+    stalls: int = 0  # times that it was advanced and came no further, since its last turn
     tries: tuple[tuple[Slot, int], ...] = ()  # calls of that wave that failed, while it waits
     not_before: float = 0.0  # seconds since the epoch; until then it waits to try again
     files_seq: int = 0  # the last seq that the files on disk show; 0 once they are outdated

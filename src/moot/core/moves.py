@@ -301,7 +301,9 @@ def held(debate: Debate, now: float, dead: Callable[[str], bool]) -> bool:
 def _begin(debate: Debate, steps: tuple[Step, ...], at: str) -> Change:
     calls = debate.usage.calls
     started = tuple(
-        Attempt(calls + place, debate.fence, step, debate.seat(step.actor).model, at)
+        Attempt(
+            calls + place, debate.fence, step, debate.seat(step.actor).model, at, debate.lease_owner
+        )
         for place, step in enumerate(steps, start=1)
     )
     counted = debate.but(

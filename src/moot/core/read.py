@@ -52,12 +52,13 @@ def read_rules(said: Any) -> Format:
     return from_json(json.dumps(said))
 
 
-def read_debate(said: Mapping[str, Any], rules: Any) -> Debate:
-    """What `codec.debate` wrote, with the rules that stand beside it."""
+def read_debate(said: Mapping[str, Any], rules: Any, received: Any = None) -> Debate:
+    """What `codec.debate` wrote, with the rules and the request that stand beside it."""
     return _DEBATE.validate_python(
         {
             **{name: said[name] for name in _WHOLE},
             "rules": read_rules(rules),
+            "received": received,
             "turns": said["progress"]["done"],
             "total": said["progress"]["total"],
         }

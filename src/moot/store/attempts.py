@@ -60,6 +60,7 @@ def start(conn: Connection, debate_id: str, attempt: Attempt) -> None:
             "estimated": 0,
             "started_at": attempt.started_at,
             "ended_at": None,
+            "owner": attempt.owner,
         },
     )
 

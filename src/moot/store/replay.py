@@ -280,7 +280,7 @@ def _rebuild(
     debate: Debate | None = None
     try:
         turns = tuple(read_turn(said) for said in _list(whole["turns"]))
-        made = read_debate(whole["debate"], request["rules"])
+        made = read_debate(whole["debate"], request["rules"], request.get("received"))
         debate = made.but(files_seq=made.last_seq)
         said = _list(whole["events"])
         events = tuple(read_status(debate.id, event["seq"], event) for event in said)

@@ -24,7 +24,8 @@ PROGRESS = [
     "estimated", "open_calls", "updated_at",
 ]  # fmt: skip
 LEASE = (
-    "status", "total", "fence", "lease_owner", "lease_until", "deaths", "not_before", "started_at",
+    "status", "total", "fence", "lease_owner", "lease_until", "losses", "deaths", "stalls",
+    "not_before", "started_at",
 )  # fmt: skip
 _AT_REST = (
     "participants", "host", "warnings", "stop_reason", "stop_requested_at", "wanted", "failure",
@@ -225,6 +226,7 @@ def _fixed(debate: Debate) -> dict[str, Any]:
         "number": place_of(debate.id, debate.created_at),
         "artifact_root": f"records/debates/{debate.id}",
         "brief": codec.dumps(dict(debate.brief)),
+        "received": None if debate.received is None else codec.dumps(dict(debate.received)),
     }
 
 
@@ -335,7 +337,10 @@ def _debate(conn: Connection, value: dict[str, Any]) -> Debate:
         brief=json.loads(value["brief"]) if value["brief"] != "{}" else {},
         phases=_phases(value["phases"]),
         outcome=_outcome(value),
+        received=json.loads(value["received"]) if value["received"] else None,
+        losses=value["losses"],
         deaths=value["deaths"],
+        stalls=value["stalls"],
         tries=_tries(value["tries"]) if value["tries"] != "[]" else (),
         not_before=value["not_before"],
     )

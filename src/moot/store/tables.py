@@ -79,6 +79,9 @@ runs = Table(
     Column("deaths", Integer, nullable=False, server_default="0"),
     Column("tries", Text, nullable=False, server_default="[]"),  # JSON
     Column("not_before", Float, nullable=False, server_default="0"),
+    Column("losses", Integer, nullable=False, server_default="0"),
+    Column("stalls", Integer, nullable=False, server_default="0"),
+    Column("received", Text),  # JSON: the request as it came, where moot's own form differs
     postgresql_with={"fillfactor": 70},
 )
 # Every list is a range of one of these, or a merge of several. None holds what a turn changes.
@@ -173,6 +176,31 @@ Index(
     sqlite_where=text("kind = 'cue'"),
     postgresql_where=text("kind = 'cue'"),
 )
+# What each role said, with its challenges and revisions in columns, for whoever queries by hand.
+ROLE_TURNS = {
+    "sqlite": """
+        CREATE VIEW debate_role_turns AS
+        SELECT debate_id, seq, round, stage, name AS role, target AS target_role, status,
+               json_extract(data, '$.position') AS position,
+               json_extract(data, '$.claim') AS claim,
+               json_extract(data, '$.confidence') AS confidence,
+               json_extract(data, '$.challenges') AS challenges,
+               json_extract(data, '$.revisions') AS revisions,
+               error_code, model, text, committed_at
+        FROM debate_turns""",
+    "postgresql": """
+        CREATE VIEW debate_role_turns AS
+        SELECT debate_id, seq, round, stage, name AS role, target AS target_role, status,
+               CAST(data AS json) ->> 'position' AS position,
+               CAST(data AS json) ->> 'claim' AS claim,
+               CAST(CAST(data AS json) ->> 'confidence' AS double precision) AS confidence,
+               CAST(data AS json) -> 'challenges' AS challenges,
+               CAST(data AS json) -> 'revisions' AS revisions,
+               error_code, model, text, committed_at
+        FROM debate_turns""",
+}
+for _dialect, _sql in ROLE_TURNS.items():
+    event.listen(turns, "after_create", DDL(_sql).execute_if(dialect=_dialect))
 
 events = Table(
     "debate_events",
@@ -205,8 +233,16 @@ attempts = Table(
     Column("estimated", Integer, nullable=False),
     Column("started_at", Text, nullable=False),
     Column("ended_at", Text),
+    Column("owner", Text),  # the process that made the call
 )
 Index("debate_attempts_n", attempts.c.debate_id, attempts.c.n, unique=True)
+LOST = "outcome IN ('started', 'unknown')"
+Index(
+    "debate_attempts_lost",
+    attempts.c.owner,
+    sqlite_where=text(LOST),
+    postgresql_where=text(LOST),
+)
 
 actions = Table(
     "debate_actions",
