@@ -204,11 +204,11 @@ async def open_service(
         formats=formats,
         advancer=Advancer(
             store, records, voice, bus, clock, keeper, meter.turn if meter else None,
-            by_wave=apart, deaths=settings.deaths if apart else None,
+            by_wave=apart, deaths=settings.deaths, round_ended=filer.file_round,
         ),
         keeper=keeper,
         supervisor=Supervisor(
-            store, filer, dispatcher, clock, settings.sweep_seconds, formats.enabled,
+            store, filer, records, dispatcher, clock, settings.sweep_seconds, formats.enabled,
             settings.lease_seconds if apart else 0.0, stations.look if air else None,
             reporter.look,
         ),

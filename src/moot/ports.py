@@ -183,11 +183,12 @@ class Store(Protocol):
         ...
 
     async def claim(
-        self, debate_id: str, move: Callable[[Debate], Change], known: Debate | None = None
+        self, debate_id: str, move: Callable[[Debate, int], Change], known: Debate | None = None
     ) -> tuple[Change, list[Turn] | None]:
         """The same, and what was said before: whoever takes a debate has to hear it.
 
-        None where it still stands as it is `known`, so that nothing was said since.
+        The move is also told how many calls of other steps were lost with the debate's open ones.
+        No turns are returned if the debate still stands as it is `known`: nothing was said since.
         """
         ...
 
@@ -266,7 +267,9 @@ class Store(Protocol):
 
     async def held(self, owner: str) -> dict[str, Held]: ...
 
-    async def renew(self, owner: str, until: float) -> None: ...
+    async def renew(self, owner: str, debate_ids: Sequence[str], until: float) -> None:
+        """Keep those leases alive, of those that the owner still has."""
+        ...
 
 
 class StationStore(Protocol):
@@ -343,6 +346,18 @@ class Records(Protocol):
         ...
 
     def folder(self, debate_id: str) -> str: ...
+
+    def last_seq(self, debate_id: str) -> int:
+        """Up to which entry of the log the files go; 0 if there are none. Blocking."""
+        ...
+
+    def ended_at(self, debate: Debate) -> str | None:
+        """When the debate ended by its files, if they go one entry further than the database."""
+        ...
+
+    def check(self) -> None:
+        """Raises StorageError if nothing could be filed. Blocking."""
+        ...
 
 
 Listener = Callable[[Event | Delta], None]

@@ -152,7 +152,7 @@ def test_a_store_on_either_database(database: SqlDatabase) -> None:
             await store.change(debate.id, lambda d: spoken(d.but(last_seq=3)))
         with pytest.raises(NotFoundError):
             await store.change("debate_x", spoken)
-        _, heard = await store.claim(debate.id, Change)
+        _, heard = await store.claim(debate.id, lambda row, _: Change(row))
         assert [turn.seq for turn in heard or ()] == list(range(1, 21))
         assert (await store.load(debate.id)).turns == 20
         assert [event.seq for event in await store.events(debate.id)] == list(range(1, 21))

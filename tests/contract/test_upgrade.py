@@ -300,9 +300,9 @@ class Hand:
     async def claim(self, debate_id: str, now: float) -> Debate:
         at = iso(now)
 
-        def move(row: Debate) -> Change:
+        def move(row: Debate, beside: int) -> Change:
             claimed = moves.claim(
-                row, owner=self.name, now=now, lease=5.0, at=at, dead=lambda _: False
+                row, owner=self.name, now=now, lease=5.0, at=at, dead=lambda _: False, beside=beside
             )
             return moves.set_out(claimed, at)
 
@@ -337,9 +337,9 @@ class Hand:
         query = Statement(self._old, "runs.UNFINISHED")
         return [row[0] for row in await self.db.read(lambda conn: query.run(conn).fetchall())]
 
-    async def renew(self, until: float) -> None:
+    async def renew(self, debate_id: str, until: float) -> None:
         with self._speaking():
-            await self.store.renew(self.name, until)
+            await self.store.renew(self.name, [debate_id], until)
 
     async def unfiled(self) -> list[str]:
         query = Statement(self._old or "", "runs.UNFILED")
@@ -382,7 +382,7 @@ async def _in_turns(settings: Settings, old: Hand, new: Hand) -> None:
     assert await old.unfinished() == await new.unfinished() == [id_]
 
     row = await old.speak(await old.claim(id_, now), "begin")  # and has begun the next
-    await old.renew(now + 60)
+    await old.renew(id_, now + 60)
     assert (await new.store.load(id_)).lease_until == now + 60
     with pytest.raises(NotClaimedError, match="held by old"):
         await new.claim(id_, now + 30)

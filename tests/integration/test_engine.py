@@ -131,8 +131,8 @@ def test_what_a_dead_process_left_goes_on_when_moot_starts_again(settings: Setti
 def dead_owner() -> str:
     from moot.engine.lease import owner_name
 
-    host, space, pid, began, token = owner_name().split("/")
-    return "/".join((host, space, pid, str(int(began) - 1), token))
+    host, boot, space, pid, began, token = owner_name().split("/")
+    return "/".join((host, boot, space, pid, str(int(began) - 1), token))
 
 
 def test_a_wave_is_spoken_at_once_and_unseen_by_each_other(settings: Settings) -> None:

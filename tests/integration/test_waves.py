@@ -15,6 +15,8 @@ from moot.core import moves
 from moot.core.change import Change
 from moot.core.debate import Debate
 from moot.core.times import iso
+from moot.engine.advance import MOST_LOSSES
+from moot.engine.finish import Filer
 from moot.engine.service import Service
 from moot.errors import ProviderRateLimitError
 from moot.ports import Call
@@ -81,18 +83,21 @@ async def deliver(service: Service, post: Post, copies: int = 1) -> None:
         await asyncio.gather(*(service.wave(*letter) for letter in letters * copies))
 
 
-async def lose_a_worker(service: Service, debate_id: str, clock: FrozenClock) -> None:
+async def lose_a_worker(
+    service: Service, debate_id: str, clock: FrozenClock, owner: str = "gone", *, wait: bool = True
+) -> None:
     """Somebody takes the wave, and is never heard of again."""
 
-    def take(row: Debate) -> Change:
+    def take(row: Debate, beside: int) -> Change:
         at = iso(clock.now())
         claimed = moves.claim(
-            row, owner="gone", now=clock.now(), lease=1.0, at=at, dead=lambda _: False
+            row, owner=owner, now=clock.now(), lease=1.0, at=at, dead=lambda _: False, beside=beside
         )
         return moves.set_out(claimed, at)
 
-    await service._store.change(debate_id, take)
-    clock.tick(2.0)
+    await service._store.claim(debate_id, take)
+    if wait:
+        clock.tick(2.0)
 
 
 def test_every_letter_ten_times_is_every_turn_once(tmp_path: Path) -> None:
@@ -181,10 +186,37 @@ def test_a_wait_does_not_outlast_the_wish_to_go_on(tmp_path: Path) -> None:
 
 
 def test_a_step_in_which_three_workers_were_lost_is_given_up(tmp_path: Path) -> None:
+    """By the format's rule: where it is to pause, a person decides, and `retry` completes it."""
+
     async def work() -> None:
         post, speaker, clock = Post(), ScriptedSpeaker(), FrozenClock()
         async with workers(tmp_path, speaker, post, clock) as service:
             made = await service.create("m", format="duel", on_failure="pause")
+            (letter,) = post.take()
+            for _ in range(3):
+                await lose_a_worker(service, made.id, clock)
+            await service.wave(*letter)
+            debate = await service.get(made.id)
+            assert (debate.status, debate.turns, debate.deaths) == ("paused", 0, 0)
+            assert debate.failure
+            assert "3 workers were lost" in debate.failure.message
+            assert (debate.failure.actor, speaker.calls) == ("ada", [])
+            await service.retry(made.id)
+            await deliver(service, post)
+            debate = await service.get(made.id)
+            assert (debate.status, debate.degraded) == ("completed", False)
+            assert [turn.status for turn in await service.turns(made.id)] == ["ok"] * 6
+            outcomes = [attempt["outcome"] for attempt in await service.attempts(made.id)]
+            assert outcomes.count("unknown") == 3
+
+    go(work())
+
+
+def test_where_the_rule_is_to_degrade_it_becomes_a_failed_turn(tmp_path: Path) -> None:
+    async def work() -> None:
+        post, speaker, clock = Post(), ScriptedSpeaker(), FrozenClock()
+        async with workers(tmp_path, speaker, post, clock) as service:
+            made = await service.create("m", format="duel", on_failure="degrade")
             (letter,) = post.take()
             for _ in range(3):
                 await lose_a_worker(service, made.id, clock)
@@ -197,8 +229,74 @@ def test_a_step_in_which_three_workers_were_lost_is_given_up(tmp_path: Path) -> 
             assert turns[0].data
             assert "3 workers were lost" in turns[0].data["errorMessage"]
             assert len(speaker.calls) == 5
-            outcomes = [attempt["outcome"] for attempt in await service.attempts(made.id)]
-            assert outcomes.count("unknown") == 3
+
+    go(work())
+
+
+def test_a_worker_that_spoke_other_steps_too_is_no_death_of_one(tmp_path: Path) -> None:
+    """Two debates are lost with the same worker three times: neither is known to be at fault."""
+
+    async def work() -> None:
+        post, speaker, clock = Post(), ScriptedSpeaker(), FrozenClock()
+        async with workers(tmp_path, speaker, post, clock) as service:
+            made = [await service.create("m", format="duel") for _ in range(2)]
+            for n in range(3):
+                for debate in made:
+                    await lose_a_worker(service, debate.id, clock, f"gone{n}", wait=False)
+                clock.tick(2.0)
+            rows = [await service.get(debate.id) for debate in made]
+            assert [(row.losses, row.deaths) for row in rows] == [(2, 0), (2, 0)]
+            await deliver(service, post)
+            for debate in made:
+                ended = await service.get(debate.id)
+                assert (ended.status, ended.degraded, ended.losses) == ("completed", False, 0)
+
+    go(work())
+
+
+def test_a_step_that_kills_beside_others_is_found_in_the_end(tmp_path: Path) -> None:
+    """Whatever else its workers spoke: after so many losses it is given up as well."""
+
+    async def work() -> None:
+        post, speaker, clock = Post(), ScriptedSpeaker(), FrozenClock()
+        async with workers(tmp_path, speaker, post, clock) as service:
+            made = [await service.create("m", format="duel") for _ in range(2)]
+            for n in range(MOST_LOSSES + 1):
+                for debate in made:
+                    await lose_a_worker(service, debate.id, clock, f"gone{n}", wait=False)
+                clock.tick(2.0)
+            await deliver(service, post)
+            for debate in made:
+                assert (await service.get(debate.id)).status == "paused"
+            assert speaker.calls == []
+
+    go(work())
+
+
+def test_a_suspect_is_spoken_alone(tmp_path: Path) -> None:
+    """A step that lost three workers has its process to itself, so that a death has one cause."""
+
+    async def work() -> None:
+        post, clock = Post(), FrozenClock()
+        beside: dict[str, int] = {}
+        speaker = ScriptedSpeaker(seconds=0.01)
+
+        def heard(call: Call) -> str:
+            beside[call.debate.id] = max(beside.get(call.debate.id, 0), speaker.in_flight)
+            return plain(call)
+
+        speaker._script = heard
+        async with workers(tmp_path, speaker, post, clock) as service:
+            suspect, *others = [await service.create("m", format="duel") for _ in range(6)]
+            for n in range(4):
+                for debate in (suspect, others[0]) if n < 3 else (suspect,):
+                    await lose_a_worker(service, debate.id, clock, f"gone{n}", wait=False)
+                clock.tick(2.0)
+            letters = post.take()
+            waves = [service.wave(*letter) for letter in [*letters[1:], letters[0]]]
+            await asyncio.gather(*waves)
+            assert beside.pop(suspect.id) == 1
+            assert max(beside.values()) > 1
 
     go(work())
 
@@ -269,6 +367,7 @@ def test_a_worker_reads_a_transcript_once(tmp_path: Path, monkeypatch: pytest.Mo
     """And again only when somebody else has gone on with it."""
     reads: list[str] = []
     turns_after = log.turns_after
+    monkeypatch.setattr(Filer, "file_round", lambda *_: None)  # it reads them too
 
     def counted(conn: Any, debate_id: str, after: int) -> Any:
         reads.append(debate_id)

@@ -20,10 +20,25 @@ class NotClaimedError(MootError):
     code = "DEBATE_ERR_STATE"
 
 
+class BehindError(NotClaimedError):
+    """The files of the debate hold more than the database, which was restored from a copy."""
+
+    def __init__(self, debate_id: str, last_seq: int, filed: int) -> None:
+        super().__init__(
+            f"{debate_id}: its files go up to entry {filed}, the database only to {last_seq}, as "
+            "if an older copy had been restored. The debate is left as it is. Run "
+            "`moot reindex --from-files` to bring the database up to the files."
+        )
+
+
 class FencedError(MootError):
     """Somebody else has the debate by now; what this worker brings comes too late."""
 
     code = "DEBATE_ERR_STATE"
+
+
+class SaidAlreadyError(FencedError):
+    """The database has a turn in this place, although the debate's row does not say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +150,16 @@ def join(first: Change, second: Change) -> Change:
 
 
 def take(debate: Debate) -> Debate:
-    """Away from whoever has it: later writes of theirs are refused."""
-    return debate.but(fence=debate.fence + 1, lease_owner=None, lease_until=0.0)
+    """Away from whoever has it: later writes of theirs are refused.
+
+    Calls that are still open are ended by `lost`.
+    """
+    return debate.but(fence=debate.fence + 1, lease_owner=None, lease_until=0.0, open_calls=0)
+
+
+def lost(debate: Debate, at: str) -> tuple[Ended, ...]:
+    """How the open calls of a debate end that is taken away: whoever made them may still say."""
+    return (Ended(None, "unknown", at),) if debate.open_calls else ()
 
 
 def obey(debate: Debate, at: str) -> Change:

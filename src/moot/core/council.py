@@ -56,10 +56,14 @@ def _how(said: Sequence[str]) -> Literal["ok", "degraded", "failed"]:
     return "degraded" if "failed" in said else "ok"
 
 
-def silent(debate: Debate, phases: Sequence[Phase]) -> bool:
-    """Whether a whole round passed in which nobody could speak: there is nothing to decide on."""
-    rounds = {STAGE_PHASES[stage.name] for stage in debate.rules.stages if stage.together}
-    return any(phase.state in rounds and phase.outcome == "failed" for phase in phases)
+def silent(turns: Sequence[Turn], phases: Sequence[Phase]) -> bool:
+    """Whether the first round is over and nobody stated a position: nothing can be decided.
+
+    In later rounds everybody may fail: then what they said first decides.
+    """
+    return any(phase.state == STAGE_PHASES["round1"] for phase in phases) and not stands(
+        turns, FIRST
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from moot.core.change import (
     Spoken,
     ended_as,
     join,
+    lost,
     notice,
     obey,
     turn_to,
@@ -27,7 +28,12 @@ from moot.core.debate import Debate, Decision, Failure, Phase, Slot, Turn
 from moot.core.events import TurnCommitted
 from moot.core.schedule import Finish, Step, Wave
 from moot.core.status import StopReason
+from moot.errors import StorageError
 
+MAX_STALLS = 3
+"""Advances without a turn, after which a debate is not advanced again."""
+NO_SUMMARY = "Nobody could give the closing summary, so there is none."
+NO_ROOM = "The budget left no room for a closing summary, so there is none."
 Then = Literal["nothing", "begin", "release"]
 
 
@@ -40,8 +46,13 @@ def claim(
     at: str,
     dead: Callable[[str], bool],
     place: str | None = None,
+    beside: int = 0,
 ) -> Change:
-    """Take the lease, if the debate is runnable, where the task expects it, and nobody's."""
+    """Take the lease, if the debate is runnable, where the task expects it, and nobody's.
+
+    Calls that are still open were lost with their worker. That counts as a death of the step only
+    if the worker was speaking nothing else: `beside` is how many other calls it lost.
+    """
     if debate.status not in status.RUNNABLE:
         raise NotClaimedError(f"{debate.id} is {debate.status}")
     if place is not None and place != debate.cursor.name:
@@ -50,20 +61,21 @@ def claim(
         raise NotClaimedError(f"{debate.id} waits to try again")
     if held(debate, now, dead):
         raise NotClaimedError(f"{debate.id} is held by {debate.lease_owner}")
-    lost = (Ended(None, "unknown", at),) if debate.open_calls else ()
+    alone = debate.open_calls == 1 and not beside
     claimed = debate.but(
         lease_owner=owner,
         lease_until=now + lease,
         fence=debate.fence + 1,
         open_calls=0,
-        deaths=debate.deaths + 1 if debate.open_calls else debate.deaths,
+        losses=debate.losses + 1 if debate.open_calls else debate.losses,
+        deaths=debate.deaths + 1 if alone else debate.deaths,
         not_before=0.0,
         updated_at=at,
     )
     if debate.status == "queued":
         begun = claimed.but(started_at=debate.started_at or at)
-        return replace(turn_to(begun, "running", at), ended=lost)
-    return Change(claimed, ended=lost)
+        return replace(turn_to(begun, "running", at), ended=lost(debate, at))
+    return Change(claimed, ended=lost(debate, at))
 
 
 def release(debate: Debate, fence: int, at: str) -> Change:
@@ -76,6 +88,35 @@ def release(debate: Debate, fence: int, at: str) -> Change:
     unmade = (Ended(None, "cancelled", at),) if debate.open_calls else ()
     free = debate.but(lease_owner=None, lease_until=0.0, open_calls=0)
     return Change(free, ended=unmade)
+
+
+def stumble(debate: Debate, fence: int, trouble: Failure, at: str) -> Change:
+    """Let a debate go that could not be advanced. The third time without a turn in between, it
+    waits for a person if the database or the disk was to blame, and fails otherwise."""
+    if debate.fence != fence:
+        return Change(debate)
+    freed = debate.but(
+        lease_owner=None, lease_until=0.0, open_calls=0, stalls=debate.stalls + 1, updated_at=at
+    )
+    if freed.stalls < MAX_STALLS or freed.status not in status.RUNNABLE:
+        return Change(freed, ended=lost(debate, at))
+    if freed.wanted == "stop":
+        change = obey(freed, at)
+    elif trouble.code == StorageError.code and freed.status == "running":
+        change = turn_to(freed.but(failure=trouble, stalls=0, wanted=None), "paused", at)
+    else:
+        failed = ended_as(freed, "structural_failure", at).but(failure=trouble)
+        change = turn_to(failed, "failed", at)
+    return replace(change, ended=lost(debate, at))
+
+
+def give_up(debate: Debate, fence: int, failure: Failure, at: str) -> Change:
+    """A step that lost one worker after another: the debate waits for a person."""
+    check_fence(debate, fence)
+    if debate.wanted == "stop":
+        return obey(debate, at)
+    fresh = debate.but(failure=failure, wanted=None, losses=0, deaths=0)
+    return turn_to(fresh, "paused", at)
 
 
 def wait(
@@ -106,6 +147,15 @@ def repair(debate: Debate, fence: int, turns: list[Turn], last_seq: int, at: str
     return replace(said, ended=unmade)
 
 
+def behind(debate: Debate, filed: int) -> bool:
+    """Whether the files, which go up to the entry `filed`, hold more than the database.
+
+    A council's decision is filed a moment before it is committed: that one entry more is its own.
+    """
+    deciding = decides(debate) and debate.cursor == schedule.END
+    return filed > debate.last_seq + (1 if deciding else 0)
+
+
 def decides(debate: Debate) -> bool:
     """Whether a packet is owed: not if a person, or the budget, has ended it before."""
     return debate.rules.outcome == "packet" and debate.status == "running"
@@ -130,6 +180,9 @@ def decide(
     at: str,
 ) -> Change:
     """The packet is written and the record too: the council is completed."""
+    check_fence(debate, fence)
+    if debate.wanted == "stop":
+        return obey(debate, at)
     reached = reach(debate, fence, phases, at).debate.but(outcome=outcome)
     done = turn_to(ended_as(reached, debate.rules.ends, at), "completed", at)
     return replace(done, decided=decided)
@@ -161,7 +214,10 @@ def begin(debate: Debate, fence: int, steps: tuple[Step, ...], at: str) -> Chang
 def set_out(claimed: Change, at: str) -> Change:
     """With the claim, put the calls of its wave on record."""
     debate = claimed.debate
-    ahead = schedule.plan(debate)
+    try:
+        ahead = schedule.plan(debate)
+    except LookupError:  # a damaged cursor, which is rebuilt first
+        return claimed
     if isinstance(ahead, Finish) or debate.wanted:
         return claimed
     begun = _begin(debate, ahead.steps, at)
@@ -195,7 +251,7 @@ def commit(
         committed_at=at,
     )
     kept = debate.but(
-        cursor=schedule.after(debate, spoken.bit),
+        cursor=schedule.after(debate, spoken.bit, spoken.error_code is not None),
         round=step.round,
         stage=step.stage,
         turns=debate.turns + 1,
@@ -203,7 +259,9 @@ def commit(
         degraded=debate.degraded or spoken.error_code is not None,
         usage=debate.usage + ended.usage if ended else debate.usage,
         open_calls=debate.open_calls - (1 if ended else 0),
+        losses=0,
         deaths=0,
+        stalls=0,
         tries=(),
         updated_at=at,
     )
@@ -216,11 +274,14 @@ def _after(change: Change, at: str, then: Then) -> Change:
     debate = change.debate
     if debate.open_calls:
         return change
+    if debate.wanted == "stop":
+        return join(change, obey(debate, at))
     if debate.status == "paused":
-        return join(change, obey(debate, at)) if debate.wanted == "stop" else change
+        return change
     ahead = schedule.plan(debate)
     if isinstance(ahead, Finish) and not decides(debate):  # a packet comes before the end
-        return join(change, turn_to(ended_as(debate, ahead.reason, at), "completed", at))
+        words = _unclosed(change)
+        return join(change, turn_to(ended_as(debate, ahead.reason, at), "completed", at, words))
     if debate.wanted and isinstance(ahead, Wave):
         return join(change, obey(debate, at))
     if debate.cursor.done or then == "nothing":  # a speaker of this wave may wait to try again
@@ -233,9 +294,19 @@ def _after(change: Change, at: str, then: Then) -> Change:
     return Change(begun.debate, change.events, begun.started, change.ended, ahead=ahead)
 
 
+def _unclosed(change: Change) -> str | None:
+    """What to say if a debate that was ended got no closing summary."""
+    last = change.events[-1] if change.events else None
+    if change.debate.status != "ending" or not isinstance(last, TurnCommitted):
+        return None
+    return NO_SUMMARY if last.turn.status == "failed" else None
+
+
 def finish(debate: Debate, fence: int, reason: StopReason, at: str) -> Change:
     """Nothing more is asked for, and the turn that would have said so is long committed."""
     check_fence(debate, fence)
+    if debate.wanted == "stop":
+        return obey(debate, at)
     return turn_to(ended_as(debate, reason, at), "completed", at)
 
 
@@ -270,10 +341,13 @@ def pause_for(debate: Debate, fence: int, failure: Failure, ended: Ended) -> Cha
 def out_of_budget(debate: Debate, fence: int, summary_fits: bool, at: str) -> Change:
     """The budget is reached: the closing summary if one fits, then the end."""
     check_fence(debate, fence)
+    if debate.wanted:
+        return obey(debate, at)
     if summary_fits and debate.status == "running":
         closing = debate.but(cursor=schedule.closing(debate), stop_reason="budget")
         return turn_to(closing, "ending", at)
-    return turn_to(ended_as(debate, "budget", at), "completed", at)
+    words = NO_ROOM if debate.status == "ending" else None
+    return turn_to(ended_as(debate, "budget", at), "completed", at, words)
 
 
 def settle(debate: Debate, fence: int, ended: Ended) -> Change:

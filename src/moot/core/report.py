@@ -19,11 +19,14 @@ from moot.core.times import seconds
 BRIEF = 600  # characters of a summary where many are listed
 
 
-def report(debate: Debate, turns: Sequence[Turn], read: Read = None) -> dict[str, Any]:
+def report(
+    debate: Debate, turns: Sequence[Turn], read: Read = None, *, unclosed: bool = True
+) -> dict[str, Any]:
     """The report of a debate in whatever state it is, from its turns and what a model read there.
 
     Seconds are those of the turns added up: where several speak at once they come to more than
     `durationSeconds`, which is the clock's. A failed turn is a turn, and a failure, with no words.
+    `unclosed` says why there is no closing summary, if nobody could give it.
     """
     turns = sorted(turns, key=lambda turn: turn.seq)
     told = [_Told(turn) for turn in turns]
@@ -78,6 +81,8 @@ def report(debate: Debate, turns: Sequence[Turn], read: Read = None) -> dict[str
         ],
         "method": "extraction",
     }
+    if unclosed and (why := _unclosed(debate, turns)):
+        made["unclosed"] = why
     if isinstance(read, Unread):
         return {**made, "unread": read.reason}
     return _as_read(made, read) if read else made
@@ -211,6 +216,17 @@ def _summary(
     else:  # with no host, a participant closes; of a council without verdict, the Synthesizer
         by = "host" if debate.host and last.actor == debate.host.id else "participant"
     return {"text": last.text, "by": by, "turn": last.seq}
+
+
+def _unclosed(debate: Debate, turns: Sequence[Turn]) -> str | None:
+    """Why a debate that is over has no closing summary, although one was asked for."""
+    tried = [turn for turn in turns if turn.kind == "summary" and turn.status == "failed"]
+    if debate.status != "completed" or debate.outcome or not tried or closing(turns):
+        return None
+    why = "; ".join(
+        f"{turn.name}: {(turn.data or {}).get('errorMessage') or turn.error_code}" for turn in tried
+    )
+    return f"Nobody could give the closing summary. {why}"
 
 
 def _stated(turns: Sequence[Turn]) -> list[dict[str, Any]]:

@@ -155,6 +155,7 @@ def html(report: Mapping[str, Any]) -> str:
         f'<p class="kicker">{_text(report["format"])} debate {badge}</p>',
         f'<h1 dir="auto">{title}</h1>\n</header>',
         _html_decision(report),
+        f'<p class="note">{_text(why)}</p>' if (why := report.get("unclosed")) else "",
         _html_summary(report["summary"]),
         _html_summary(closed, "Closing words") if (closed := report.get("closing")) else "",
         _html_totals(report),

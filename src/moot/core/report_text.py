@@ -52,6 +52,8 @@ def markdown(report: Mapping[str, Any]) -> str:
         lines += ["", "## Decision", "", f"**{_line(decided['selectedOption'])}**", ""]
         lines += [f"- {name}: {value:.0%}" for name, value in scores(decided)]
     lines += ["", "## Summary", ""]
+    if why := report.get("unclosed"):
+        lines += [f"*{_line(why)}*", ""]
     if summary["text"]:
         lines += _words(summary)
     else:

@@ -187,11 +187,16 @@ def plan(debate: Debate) -> Wave | Finish:
     return Wave(tuple(steps[i] for i in undone), undone, len(steps))
 
 
-def after(debate: Debate, bit: int) -> Cursor:
-    """The cursor once the step at `bit` of the wave that comes next is committed."""
+def after(debate: Debate, bit: int, failed: bool = False) -> Cursor:
+    """The cursor once the step at `bit` of the wave that comes next is committed.
+
+    Whoever fails to close a debate that is ended is followed by the next one who may.
+    """
     cursor = debate.cursor
     if debate.status == "ending":
-        return END
+        ids = [seat.id for seat in debate.seats]
+        left = ids[ids.index(cursor.next_actor) + 1 :] if cursor.next_actor in ids else []
+        return replace(cursor, next_actor=left[0]) if failed and left else END
     legs = legs_of(debate)
     place = _find(legs, debate, cursor)
     leg = legs[place.leg]
@@ -212,7 +217,10 @@ def is_last(debate: Debate, wave: Wave) -> bool:
 
 
 def closing(debate: Debate) -> Cursor:
-    """Where the closing summary stands when a debate is ended: after the last round spoken."""
+    """Where the closing summary stands when a debate is ended: after the last round spoken.
+
+    The host gives it. If there is none, or it fails for good, the first participant who can does.
+    """
     return Cursor(
         next_round=1 if debate.round is None else debate.round + 1,
         next_stage=_closing_stage(debate.rules),
@@ -229,12 +237,16 @@ def rebuild(debate: Debate, turns: Sequence[Turn]) -> Cursor:
     }
     if debate.status == "ending":
         latest = max((slot[0] for slot in spoken), default=0)
-        closer, stage = debate.seats[0].id, _closing_stage(debate.rules)
-        closed = any(
-            (turn.kind, turn.actor, turn.round, turn.stage) == ("summary", closer, latest, stage)
+        stage = _closing_stage(debate.rules)
+        tried = {
+            turn.actor: turn.status
             for turn in turns
-        )
-        return END if closed else Cursor(latest + 1, stage, closer)
+            if (turn.kind, turn.round, turn.stage) == ("summary", latest, stage)
+        }
+        left = [seat.id for seat in debate.seats if seat.id not in tried]
+        if "ok" in tried.values() or not left:
+            return END
+        return Cursor(latest if tried else latest + 1, stage, left[0])
     legs = legs_of(debate)
     place: _Place | None = _settle(legs, _Place(0, 0, True))
     while place is not None:
@@ -370,8 +382,8 @@ def _closing_stage(rules: Format) -> str:
 
 def _closing_step(debate: Debate) -> Step:
     summary, cursor = debate.rules.summary, debate.cursor
-    seat = debate.seats[0]
-    ask = summary.ask if summary and debate.host else debate.rules.closing
+    seat = debate.seat(cursor.next_actor or debate.seats[0].id)
+    ask = summary.ask if summary and seat == debate.host else debate.rules.closing
     leg = Leg(debate.rules.stages[0], cursor.next_round or 1, 1, (seat,), 1)
     return Step(
         round=cursor.next_round or 1,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from moot.core import schedule, status
-from moot.core.change import Change, Spoken, join, notice, obey, take, turn_to
+from moot.core.change import Change, Spoken, join, lost, notice, obey, take, turn_to
 from moot.core.debate import Debate, Failure, Participant, Phase
 from moot.core.moves import commit, reach
 from moot.core.schedule import Wave
@@ -28,20 +28,23 @@ def stop(debate: Debate, *, in_flight: bool, at: str) -> Change:
     wish = debate.but(wanted="stop", stop_requested_at=debate.stop_requested_at or at)
     if in_flight and (debate.status != "paused" or debate.open_calls):
         return notice(wish, at, "A stop was asked for; the step in flight is kept.")
-    return obey(take(wish), at)
+    return replace(obey(take(wish), at), ended=lost(debate, at))
 
 
 def pause(debate: Debate, *, in_flight: bool, at: str) -> Change:
-    """Like stop, but it can go on from the cursor."""
+    """Like stop, but it can go on from the cursor. A stop that was accepted stands."""
     status.check(debate.status, "paused")
-    wish = debate.but(wanted="pause")
+    if debate.wanted == "stop" and in_flight:
+        return Change(debate)
+    wish = debate if debate.wanted == "stop" else debate.but(wanted="pause")
     if in_flight:
         return notice(wish, at, "A pause was asked for; the step in flight is kept.")
-    return obey(take(wish), at)
+    return replace(obey(take(wish), at), ended=lost(debate, at))
 
 
 def resume(debate: Debate, *, in_flight: bool, at: str) -> Change:
     """Go on from the cursor. A pause that was only asked for is taken back."""
+    _not_stopping(debate)
     if debate.status in ("queued", "running", "ending") and not in_flight:
         return Change(debate)  # left behind by a process that died: whoever resumes it may claim it
     if debate.status == "running" and debate.wanted == "pause":
@@ -55,6 +58,7 @@ def end(debate: Debate, at: str) -> Change:
     if debate.stop_reason == "ended_by_user":
         return Change(debate)
     status.check(debate.status, "ending")
+    _not_stopping(debate)
     closing = take(debate).but(
         cursor=schedule.closing(debate),
         stop_reason="ended_by_user",
@@ -62,7 +66,7 @@ def end(debate: Debate, at: str) -> Change:
         failure=None,
         wanted=None,
     )
-    return turn_to(closing, "ending", at)
+    return replace(turn_to(closing, "ending", at), ended=lost(debate, at))
 
 
 def retry(debate: Debate, model: str | None, warning: str | None, at: str) -> Change:
@@ -87,7 +91,7 @@ def skip(debate: Debate, at: str) -> Change:
             why: dict[str, object] = {"errorMessage": failure.message}
             spoken = Spoken(step, bit, "", failure.model, at, data=why, error_code=failure.code)
             then = commit(going.debate, going.debate.fence, spoken, None, at)
-            return join(going, then)
+            return replace(join(going, then), ended=lost(debate, at))
     raise StateError(f"{failure.actor} has no step to skip.")
 
 
@@ -97,9 +101,19 @@ def _failed(debate: Debate, verb: str) -> Failure:
             f"Only a paused debate has a step to {verb}; this one is {debate.status}. "
             f"{status.POSSIBLE[debate.status]}"
         )
+    _not_stopping(debate)
     if debate.failure is None:
         raise StateError(f"No speaker failed, so there is nothing to {verb}; resume it instead.")
     return debate.failure
+
+
+def _not_stopping(debate: Debate) -> None:
+    """A stop that was accepted is final, even while the step in flight is still spoken."""
+    if debate.wanted == "stop":
+        raise StateError(
+            "A stop was accepted: the debate stops once the step in flight is kept. "
+            "Begin another one to go on with the question."
+        )
 
 
 def _recast(debate: Debate, seat_id: str, model: str) -> Debate:

@@ -4,18 +4,20 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from moot.core import council, echo, limits, moves, prompts, retry, schedule, shapes
 from moot.core.change import (
     Attempt,
+    BehindError,
     Change,
     Ended,
     FencedError,
     Move,
     NotClaimedError,
+    SaidAlreadyError,
     Spoken,
 )
 from moot.core.clean import clean, visible
@@ -29,9 +31,11 @@ from moot.core.status import RUNNABLE
 from moot.core.times import iso
 from moot.core.transcript import UNDERSTUDY
 from moot.engine import failpoints, finish, news
+from moot.engine.floor import Floor
 from moot.engine.lease import Hand, Keeper, is_dead
 from moot.engine.recall import Recall
 from moot.errors import (
+    MootError,
     PacketError,
     ProviderEchoError,
     ProviderEmptyError,
@@ -40,6 +44,7 @@ from moot.errors import (
     ProviderShapeError,
     ProviderTimeoutError,
     ProviderUnavailableError,
+    StateError,
     StorageError,
 )
 from moot.ports import Bus, Call, Clock, Records, Reply, Say, Speaker, Store
@@ -47,6 +52,8 @@ from moot.ports import Bus, Call, Clock, Records, Reply, Say, Speaker, Store
 log = logging.getLogger(__name__)
 
 LOST_CODE = ProviderUnavailableError.code
+MOST_LOSSES = 12
+"""Workers that one step may lose at all, beside others or not, before it is given up."""
 HOLD_SECONDS = 5.0
 """A debate that must wait for longer is let go meanwhile, where others may take it."""
 GRACE_SECONDS = 2.0
@@ -78,8 +85,8 @@ class Advancer:
     """One per process: it may have any number of debates in hand at once.
 
     By itself it carries a debate on until it halts. `by_wave`, it lets it go after each wave, and
-    for long waits, so that whoever has room takes the next. `deaths` is how many workers may be
-    lost in one step before it is given up.
+    for long waits, so that whoever has room takes the next. `deaths` is how many workers that spoke
+    nothing else may be lost in one step before it is given up.
     """
 
     def __init__(
@@ -93,12 +100,15 @@ class Advancer:
         note: Callable[[str, str], None] | None = None,
         *,
         by_wave: bool = False,
-        deaths: int | None = None,
+        deaths: int = 3,
+        round_ended: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._by_wave = by_wave
         self._recall = Recall()
         self._deaths = deaths
-        self._last_chance = asyncio.Lock()
+        self._floor = Floor()
+        self._round_ended = round_ended  # takes the debate, whose files may show the round
+        self._behind: set[str] = set()  # debates that were said to be behind their files
         self._note = note  # takes the format and the status of each turn that was committed
         self._store = store
         self._records = records
@@ -110,56 +120,98 @@ class Advancer:
     async def advance(self, debate_id: str, place: str | None = None) -> Debate | None:
         """Carry a debate on, from that place. None if it is not to be had: a quiet end."""
         known, heard = self._recall.take(debate_id) or (None, None)
+        filed = await asyncio.to_thread(self._records.last_seq, debate_id)
         try:
             claimed, turns = await self._store.claim(
-                debate_id, lambda row: self._claim(row, place), known
+                debate_id, lambda row, beside: self._claim(row, beside, place, filed), known
             )
         except NotClaimedError as reason:
-            log.info("%s was not claimed: %s", debate_id, reason)
+            self._say_why(debate_id, reason)
             return None
+        self._behind.discard(debate_id)
         news.tell(self._bus, claimed.events)
         failpoints.hit("claimed")
         hand = self._keeper.hold(debate_id, claimed.debate.fence)
         run = _Run.of(hand, claimed, heard if heard and turns is None else Heard(turns or ()))
+        trouble: Exception | None = None
         try:
-            if turns is not None:
-                await self._check(run, turns)
-            while self._goes_on(run):
-                async with self._room(run.debate):
-                    if self._goes_on(run):  # it may have waited
-                        await self._next(run)
+            await self._go_on(run, turns)
+        except SaidAlreadyError as error:
+            trouble = error
         except FencedError as reason:
             log.debug("let go: %s", reason)
+        except Exception as error:
+            trouble = error
         finally:
             self._keeper.drop(hand)
             if run.debate.lease_owner is not None:
-                at = iso(self._clock.now())
-                with suppress(StorageError):  # then the lease runs out by itself
-                    await self._release(run, at)
+                await self._let_go(run, trouble)
             failpoints.hit("released")
-        if self._by_wave and run.debate.status in RUNNABLE and not hand.lost:
+        if isinstance(trouble, StorageError):
+            raise trouble
+        if self._by_wave and run.debate.status in RUNNABLE and not hand.lost and not trouble:
             self._recall.keep(run.debate, run.heard)
         return run.debate
+
+    async def _go_on(self, run: _Run, turns: list[Turn] | None) -> None:
+        """Wave by wave, until the debate halts, is let go, or is lost."""
+        if turns is not None:
+            await self._check(run, turns)
+        if not run.debate.turns and not await self._can_be_filed(run):
+            return
+        while self._goes_on(run):
+            suspect = run.debate.losses >= self._deaths
+            async with self._floor.alone() if suspect else self._floor.shared():
+                if self._goes_on(run):  # it may have waited
+                    await self._next(run)
+
+    def _say_why(self, debate_id: str, reason: NotClaimedError) -> None:
+        """Why a debate was not claimed. That it is behind its files is said once, and loudly."""
+        if not isinstance(reason, BehindError):
+            log.info("%s was not claimed: %s", debate_id, reason)
+        elif debate_id not in self._behind:
+            self._behind.add(debate_id)
+            log.warning("%s", reason)
+
+    async def _can_be_filed(self, run: _Run) -> bool:
+        """Before the first call: what will be said must have a place to be written to."""
+        try:
+            await asyncio.to_thread(self._records.check)
+        except StorageError as error:
+            fence, at = run.hand.fence, iso(self._clock.now())
+            failure = Failure(error.code, error.message, "", "", 0, at)
+            await self._commit(
+                run, lambda row: moves.fail(row, fence, "structural_failure", failure, (), at)
+            )
+            return False
+        return True
 
     def _goes_on(self, run: _Run) -> bool:
         mine = run.debate.lease_owner is not None
         return run.debate.status in RUNNABLE and mine and not run.hand.lost
 
-    def _room(self, debate: Debate) -> AbstractAsyncContextManager[Any]:
-        """For the last chance of a step that workers were lost in: it is spoken beside none that is
-        at its last chance too. So what kills the next one is told from what was only near it."""
-        last = self._deaths and debate.deaths >= self._deaths - 1 > 0
-        return self._last_chance if last else nullcontext()
+    async def _let_go(self, run: _Run, trouble: Exception | None) -> None:
+        """Give the lease back; if that fails, the keeper tries again."""
+        debate_id, fence, at = run.debate.id, run.hand.fence, iso(self._clock.now())
+        move: Move = lambda row: moves.release(row, fence, at)  # noqa: E731
+        if trouble is not None:
+            failure = _stalled(trouble, at)
+            known = isinstance(trouble, StorageError)
+            log.error(
+                "%s could not be advanced: %s", debate_id, _name(trouble),
+                exc_info=None if known else trouble,
+            )  # fmt: skip
+            move = lambda row: moves.stumble(row, fence, failure, at)  # noqa: E731
+        try:
+            run.debate = (await self._change(debate_id, move)).debate
+        except StorageError:
+            self._keeper.owe(lambda: self._change(debate_id, move))
 
-    async def _release(self, run: _Run, at: str) -> None:
-        change = await self._change(
-            run.debate.id, lambda row: moves.release(row, run.hand.fence, at)
-        )
-        run.debate = change.debate
-
-    def _claim(self, debate: Debate, place: str | None) -> Change:
+    def _claim(self, debate: Debate, beside: int, place: str | None, filed: int) -> Change:
         now = self._clock.now()
         at = iso(now)
+        if moves.behind(debate, filed):
+            raise BehindError(debate.id, debate.last_seq, filed)
         claimed = moves.claim(
             debate,
             owner=self._keeper.owner,
@@ -168,9 +220,12 @@ class Advancer:
             at=at,
             dead=is_dead,
             place=place,
+            beside=beside,
         )
-        at_once = _plain(debate) and not claimed.debate.deaths
-        return moves.set_out(claimed, at) if at_once else claimed
+        ready = _plain(debate) and debate.turns and not claimed.debate.losses
+        if not ready or debate.stalls:  # what went wrong before is looked at first
+            return claimed
+        return moves.set_out(claimed, at)
 
     async def _check(self, run: _Run, turns: list[Turn]) -> None:
         """See that the cursor follows from what was said before."""
@@ -197,9 +252,9 @@ class Advancer:
             at = iso(self._clock.now())
             await self._commit(run, lambda row: moves.finish(row, fence, reason, at))
             return
-        if self._deaths and run.debate.deaths:  # to see whose fault it is
+        if run.debate.losses:  # one step at a time, to see whose fault it is
             ahead = schedule.alone(ahead)
-            if run.debate.deaths >= self._deaths:
+            if run.debate.deaths >= self._deaths or run.debate.losses >= MOST_LOSSES:
                 await self._give_up(run, ahead.places[0], ahead.steps[0])
                 return
         begun, run.begun = run.begun, ()
@@ -221,18 +276,18 @@ class Advancer:
                 raise error
 
     async def _reach(self, run: _Run) -> bool:
-        """Log the phases that a council has been through; False if one of them was silent."""
+        """Log the phases that a council has been through; False if nobody took a position."""
         debate, fence, at = run.debate, run.hand.fence, iso(self._clock.now())
         due = council.phases_due(debate, run.heard.turns, at)
         if not due:
             return True
-        if not council.silent(debate, due):
+        if not council.silent(run.heard.turns, due):
             await self._commit(run, lambda row: moves.reach(row, fence, due, at))
             return True
         codes = [turn.error_code for turn in run.heard.turns if turn.error_code]
         failure = Failure(
             codes[-1],
-            f"None of the roles could speak in {due[-1].state}, so there is nothing to decide on.",
+            "None of the roles could state a position, so there is nothing to decide on.",
             "",
             "",
             len(codes),
@@ -248,6 +303,8 @@ class Advancer:
         fence, at = run.hand.fence, iso(self._clock.now())
         turns = list(run.heard.turns)
         try:
+            # a worker may have filed the decision and died before the commit: it stands as filed
+            at = await asyncio.to_thread(self._records.ended_at, run.debate) or at
             ending = finish.decision(run.debate, turns, fence, at)
             events = await finish.said(self._store, run.debate)
             events += [event for event in ending.events if isinstance(event, StatusChanged)]
@@ -490,11 +547,16 @@ class Advancer:
         run.ahead = change.ahead
 
     async def _give_up(self, run: _Run, bit: int, step: Step) -> None:
-        """A step in which one worker after the other was lost becomes a failed turn."""
+        """A step in which one worker after the other was lost: the failure rule decides."""
         fence, at, seat = run.hand.fence, iso(self._clock.now()), run.debate.seat(step.actor)
-        lost = run.debate.deaths
+        lost = run.debate.losses
         log.warning("%s: %s is given up, %d workers were lost", run.debate.id, step.actor, lost)
-        why = f"{lost} workers were lost while {seat.name} spoke, so the turn was given up."
+        why = f"{lost} workers were lost one after another while {seat.name} spoke."
+        if run.debate.on_failure == "pause" and run.debate.status != "ending":
+            words = f"{why} Look into their logs for the reason, then restart the speaker."
+            failure = Failure(LOST_CODE, words, seat.id, seat.model, lost, at)
+            await self._commit(run, lambda row: moves.give_up(row, fence, failure, at))
+            return
         spoken = Spoken(
             step, bit, "", seat.model, at, data={"errorMessage": why}, error_code=LOST_CODE
         )
@@ -505,12 +567,21 @@ class Advancer:
         run.begun, run.ahead = change.started, change.ahead
 
     async def _settled(self, run: _Run, ended: Ended, move: Move) -> Change:
-        """Write what came of a call; if the debate is somebody else's by now, only its cost."""
+        """Write what came of a call; if it cannot be written, at least what the call cost."""
+        fence = run.hand.fence
         try:
             return await self._commit(run, move)
         except FencedError:
-            fence = run.hand.fence
             await self._store.change(run.debate.id, lambda row: moves.settle(row, fence, ended))
+            raise
+        except StorageError:  # it may have been written: the database could not say
+            raise
+        except Exception:
+            unkept = replace(ended, outcome="failed", error_code=StorageError.code)
+            with suppress(MootError):
+                await self._store.change(
+                    run.debate.id, lambda row: moves.settle(row, fence, unkept)
+                )
             raise
 
     def _shrink(self, run: _Run, step: Step) -> None:
@@ -566,7 +637,9 @@ class Advancer:
     async def _commit(self, run: _Run, move: Move) -> Change:
         """Write a change, and remember where the debate stands after it."""
         change = await self._change(run.debate.id, move)
-        run.debate = change.debate
+        before, run.debate = run.debate, change.debate
+        if run.debate.status in RUNNABLE and _round_over(before, run.debate):
+            self._round_ended(run.debate.id)
         for event in change.events:
             if isinstance(event, TurnCommitted):
                 run.heard.add(event.turn)
@@ -590,6 +663,28 @@ def _check_voice(run: _Run, seat: Participant, reply: Reply) -> None:
             f"The local server that spoke for {seat.name} is gone. Start it again, or set "
             "MOOT_LOCAL_BASE_URL, then restart the speaker."
         )
+
+
+def _round_over(before: Debate, after: Debate) -> bool:
+    """Whether the last turn of a round was committed between the two."""
+    return after.turns > before.turns and after.cursor.next_round != before.cursor.next_round
+
+
+def _stalled(trouble: Exception, at: str) -> Failure:
+    """Why a debate came no further, for whoever reads of it."""
+    if isinstance(trouble, StorageError):
+        return Failure(trouble.code, trouble.message, "", "", moves.MAX_STALLS, at)
+    words = (
+        f"moot tried {moves.MAX_STALLS} times to advance this debate and came no further, because "
+        f"of a mistake in moot itself ({_name(trouble)}). What was said is kept. The log has the "
+        "details; please report them."
+    )
+    return Failure(StateError.code, words, "", "", moves.MAX_STALLS, at)
+
+
+def _name(trouble: Exception) -> str:
+    """An error by its kind alone: its words may hold what nobody should read."""
+    return str(trouble) if isinstance(trouble, MootError) else type(trouble).__name__
 
 
 def _plain(debate: Debate) -> bool:

@@ -1,21 +1,26 @@
 """After the last turn: what was said goes into files."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 
 from moot.core import council, moves, packet
 from moot.core.change import Change, Decided, Record
 from moot.core.debate import Debate, Decision, Phase, Turn
 from moot.core.events import StatusChanged
-from moot.core.status import FINAL
+from moot.core.reading import Read
+from moot.core.status import FINAL, RUNNABLE
 from moot.engine import failpoints
 from moot.ports import Filed, Records, ReportRow, Store
+
+log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 1.0
 
 
 class Filer:
-    """Writes the files of debates that have come to rest, one at a time and nothing twice.
+    """Writes the files of debates, one at a time and nothing twice: whenever one comes to rest,
+    and of those that go on after each round.
 
     While others of this process still speak, it waits a moment: words first, then paper. `model`
     is to write the reports of those that have ended, where one is.
@@ -29,28 +34,66 @@ class Filer:
         self._records = records
         self._busy = busy
         self._turn = asyncio.Semaphore(1)
+        self._rounds: dict[str, None] = {}  # debates whose last round is to be filed, in order
+        self._task: asyncio.Task[None] | None = None
+
+    async def close(self) -> None:
+        """Leave what is still to be filed of debates that go on: the database has it."""
+        self._rounds.clear()
+        if self._task:
+            await asyncio.gather(self._task, return_exceptions=True)
 
     async def file(self, debate_id: str) -> None:
         """Write the debate's files as it stands now, and note up to where they go."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + PATIENCE_SECONDS
+        until = self._until()
         async with self._turn:
-            while self._busy() and loop.time() < until:  # noqa: ASYNC110  many things end it
-                await asyncio.sleep(0.02)
+            await self._patiently(until)
             debate = await self._store.load(debate_id)
             if debate.files_seq >= debate.last_seq or not at_rest(debate):
                 return
-            turns = await self._store.turns(debate_id)
-            # only what this state of the debate knows of: it may have gone on since
-            turns = [turn for turn in turns if turn.seq <= debate.last_seq]
-            events = await said(self._store, debate)
             ended = debate.status in FINAL
             known = (await self._store.reports([debate_id])).get(debate_id) if ended else None
-            read = known.read if known else None
-            filed = await asyncio.to_thread(self._records.file, debate, turns, events, read)
+            filed = await self._write(debate, known.read if known else None)
             failpoints.hit("filed")
             report = self._report(debate, filed) if ended and filed else None
             await self._store.filed(debate_id, debate.last_seq, report)
+
+    def file_round(self, debate_id: str) -> None:
+        """A round of a debate that goes on is over: write its files when there is time. So a lost
+        database loses no more than the round that is being spoken."""
+        self._rounds[debate_id] = None
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._file_rounds(), name="moot-filer")
+
+    async def _file_rounds(self) -> None:
+        while self._rounds:
+            await self._patiently(self._until())
+            debate_id = next(iter(self._rounds), None)
+            if debate_id is None:  # closed meanwhile
+                return
+            del self._rounds[debate_id]
+            try:
+                async with self._turn:
+                    debate = await self._store.load(debate_id)
+                    if debate.status in RUNNABLE:
+                        await self._write(debate)
+            except Exception as error:  # it is filed when it halts, at the latest
+                log.warning("a round of %s could not be filed yet: %s", debate_id, error)
+
+    def _until(self) -> float:
+        return asyncio.get_running_loop().time() + PATIENCE_SECONDS
+
+    async def _patiently(self, until: float) -> None:
+        """Wait while others speak, but not for long."""
+        loop = asyncio.get_running_loop()
+        while self._busy() and loop.time() < until:  # noqa: ASYNC110  many things end it
+            await asyncio.sleep(0.02)
+
+    async def _write(self, debate: Debate, read: Read = None) -> Filed | None:
+        # only what this state of the debate knows of: it may have gone on since
+        turns = [t for t in await self._store.turns(debate.id) if t.seq <= debate.last_seq]
+        events = await said(self._store, debate)
+        return await asyncio.to_thread(self._records.file, debate, turns, events, read)
 
     def _report(self, debate: Debate, filed: Filed) -> ReportRow:
         """How its report stands: by extraction, made; by a model, wanted."""

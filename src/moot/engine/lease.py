@@ -5,6 +5,7 @@ import logging
 import os
 import secrets
 import socket
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,23 +39,34 @@ def _space() -> str:
     return "-"
 
 
+def _boot() -> str:
+    """This run of this machine. Clones of one image share its name, but not this."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return "-"
+
+
 def owner_name() -> str:
     """This process, told apart from every other that is or was."""
     pid = str(os.getpid())
-    parts = (socket.gethostname(), _space(), pid, _start_time(pid) or "-", secrets.token_hex(4))
+    parts = (
+        socket.gethostname(), _boot(), _space(), pid, _start_time(pid) or "-", secrets.token_hex(4),
+    )  # fmt: skip
     return "/".join(parts)
 
 
 def is_dead(owner: str) -> bool:
     """Whether that process is known to be gone: on this machine, and no longer there.
 
-    What cannot be known from here (another machine, no /proc) counts as alive until its lease ends.
+    What cannot be known from here (another machine, one that was started anew, no /proc, a name in
+    the form of an earlier version) counts as alive until its lease ends.
     """
     try:
-        host, space, pid, began, _ = owner.split("/")
+        host, boot, space, pid, began, _ = owner.split("/")
     except ValueError:
         return False
-    if host != socket.gethostname() or space != _space() or "-" in (space, began):
+    here = (socket.gethostname(), _boot(), _space())
+    if (host, boot, space) != here or "-" in (boot, space, began):
         return False
     return _start_time(pid) != began
 
@@ -102,8 +114,19 @@ class Flight:
     overdue: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Owed:
+    """A lease that is still to be given back."""
+
+    give_back: Callable[[], Awaitable[Any]]
+    until: float  # by then it has run out by itself
+
+
 class Keeper:
-    """Keeps the leases of this process alive, all of them with one statement."""
+    """Keeps the leases of the debates in hand alive, all of them with one write.
+
+    It goes by the monotonic clock: setting the wall clock must not stall it.
+    """
 
     def __init__(self, store: Store, clock: Clock, lease_seconds: float) -> None:
         self.owner = owner_name()
@@ -111,6 +134,7 @@ class Keeper:
         self._store = store
         self._clock = clock
         self._hands: dict[str, Hand] = {}
+        self._owed: list[_Owed] = []
         self._asked = asyncio.Event()  # to look now
         self._task: asyncio.Task[None] | None = None
 
@@ -118,9 +142,18 @@ class Keeper:
         if before := self._hands.get(debate_id):  # taken away, and taken again, before it was seen
             before.call_off()
         hand = self._hands[debate_id] = Hand(debate_id, fence)
+        self._start()
+        return hand
+
+    def owe(self, give_back: Callable[[], Awaitable[Any]]) -> None:
+        """A lease could not be given back: try again until it has run out."""
+        until = asyncio.get_running_loop().time() + self.lease_seconds
+        self._owed.append(_Owed(give_back, until))
+        self._start()
+
+    def _start(self) -> None:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._keep(), name="moot-keeper")
-        return hand
 
     @property
     def count(self) -> int:
@@ -152,21 +185,34 @@ class Keeper:
         if self._task:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        await self._give_back(asyncio.get_running_loop().time())
 
     async def _keep(self) -> None:
-        renewed = self._clock.now()
-        while self._hands:
+        loop = asyncio.get_running_loop()
+        renewed = loop.time()
+        while self._hands or self._owed:
             await self._tick(min(WATCH_SECONDS, self.lease_seconds / 4))
-            now = asyncio.get_running_loop().time()
+            now = loop.time()
             for hand in list(self._hands.values()):
                 hand.cut_off(now)
             try:
-                if self._clock.now() - renewed >= self.lease_seconds / 3:
-                    renewed = self._clock.now()
-                    await self._store.renew(self.owner, renewed + self.lease_seconds)
+                if now - renewed >= self.lease_seconds / 3 and self._hands:
+                    until = self._clock.now() + self.lease_seconds
+                    await self._store.renew(self.owner, list(self._hands), until)
+                    renewed = now
                 await self._watch()
-            except MootError as error:
+            except Exception as error:  # whatever it is, the next look must come
                 log.warning("leases could not be renewed: %s", error)
+            await self._give_back(now)
+
+    async def _give_back(self, now: float) -> None:
+        owed, self._owed = self._owed, []
+        for one in owed:
+            try:
+                await one.give_back()
+            except MootError:
+                if now < one.until:
+                    self._owed.append(one)
 
     async def _tick(self, seconds: float) -> None:
         await asyncio.sleep(LOOK_SECONDS)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from moot.core import moves, request, verbs
-from moot.core.change import Change
+from moot.core.change import BehindError, Change
 from moot.core.debate import Debate, Turn
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.export import Kind, export
@@ -26,7 +26,14 @@ from moot.engine.reporting import Reporter
 from moot.engine.stations import Stations
 from moot.engine.supervise import Supervisor
 from moot.engine.tail import Tail
-from moot.errors import DuplicateError, InputError, NotFoundError, StorageError
+from moot.errors import (
+    WARN_FILES_AHEAD,
+    DuplicateError,
+    InputError,
+    NotFoundError,
+    StateError,
+    StorageError,
+)
 from moot.ports import (
     Bus,
     Clock,
@@ -107,6 +114,7 @@ class Service:
         await self._reporter.close()
         await self._keeper.close()
         await self._dispatcher.close()
+        await self._filer.close()
 
     async def let_go(self) -> None:
         """Call off what is in hand here; a wave that is let go is queued again."""
@@ -265,7 +273,10 @@ class Service:
     # --- read ---
 
     async def get(self, debate_id: str) -> Debate:
-        return self._shown(await self._store.load(check_id(debate_id)))
+        debate = self._shown(await self._store.load(check_id(debate_id)))
+        if behind := await self._behind(debate):
+            return debate.but(warnings=(*debate.warnings, f"{WARN_FILES_AHEAD}: {behind}"))
+        return debate
 
     async def find(self, search: Search | None = None) -> Found:
         """A page of debates, newest first; `next` of one page is `before` of the next."""
@@ -441,9 +452,9 @@ class Service:
         self, debate_id: str, move: Callable[[Debate, str], Change], *, go: bool = False
     ) -> Debate:
         at = iso(self._clock.now())
-        change = await self._store.change(
-            check_id(debate_id), lambda row: move(self._shown(row), at)
-        )
+        if behind := await self._behind(await self._store.load(check_id(debate_id))):
+            raise StateError(str(behind))
+        change = await self._store.change(debate_id, lambda row: move(self._shown(row), at))
         self._publish(change)
         if go:
             self._dispatcher.dispatch(change.debate)
@@ -460,6 +471,15 @@ class Service:
         else:
             if debate.status in FINAL:
                 self._reporter.begin(debate.id)
+
+    async def _behind(self, debate: Debate) -> BehindError | None:
+        """What is wrong if its files hold more than the database: then nothing may change it."""
+        if debate.status in FINAL:
+            return None
+        filed = await asyncio.to_thread(self._records.last_seq, debate.id)
+        if not moves.behind(debate, filed):
+            return None
+        return BehindError(debate.id, debate.last_seq, filed)
 
     def _shown(self, debate: Debate) -> Debate:
         """A format that is switched off is out of every interface; its data stays."""

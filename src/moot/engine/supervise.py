@@ -6,11 +6,13 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from moot.core import moves
+from moot.core.change import BehindError
 from moot.core.status import RUNNABLE
 from moot.engine.finish import Filer
 from moot.engine.lease import is_dead
 from moot.errors import MootError
-from moot.ports import Clock, Dispatcher, Store, Unfinished
+from moot.ports import Clock, Dispatcher, Records, Store, Unfinished
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +39,7 @@ class Supervisor:
         self,
         store: Store,
         filer: Filer,
+        records: Records,
         dispatcher: Dispatcher,
         clock: Clock,
         every: float,
@@ -50,6 +53,7 @@ class Supervisor:
         self._enabled = enabled
         self._store = store
         self._filer = filer
+        self._records = records
         self._dispatcher = dispatcher
         self._clock = clock
         self._every = every
@@ -76,11 +80,22 @@ class Supervisor:
             try:
                 for debate_id in await self._look():
                     log.info("%s goes on air", debate_id)
-            except MootError as error:  # what is under way goes on all the same
+            except Exception as error:  # what is under way goes on all the same
                 self._complain(error)
+        lost = await self._queue_again()
+        for debate_id in await self._store.unfiled():
+            try:
+                await self._filer.file(debate_id)
+            except Exception as error:  # the others' can perhaps be written
+                self._complain(error, debate_id)
+        if self._reports:  # those that a model is to write
+            await self._reports()
+        return lost
+
+    async def _queue_again(self) -> list[str]:
+        """Queue what nobody alive has in hand."""
         now = self._clock.now()
-        unfinished = await self._store.unfinished(now)
-        free = [one for one in unfinished if _free(one, now)]
+        free = [one for one in await self._store.unfinished(now) if _free(one, now)]
         known, self._watched = self._watched, {}
         waiting = await self._dispatcher.waiting() if free and self._patience else None
         lost: list[str] = []
@@ -88,24 +103,28 @@ class Supervisor:
             seen = self._watched[one.id] = self._watch(known.get(one.id), one, now, waiting)
             if seen.due > now:
                 continue
-            debate = await self._store.load(one.id)
-            if debate.status in RUNNABLE and self._enabled(debate.format):
-                self._dispatcher.dispatch(debate)
-                lost.append(one.id)
-            seen.due = now + max(self._patience, now - seen.since)
-        for debate_id in await self._store.unfiled():
             try:
-                await self._filer.file(debate_id)
-            except MootError as error:  # the others' can perhaps be written
-                self._complain(error)
-        if self._reports:  # those that a model is to write
-            await self._reports()
+                if await self._dispatched(one.id):
+                    lost.append(one.id)
+            except Exception as error:  # a row that is damaged must not keep the others waiting
+                self._complain(error, one.id)
+            seen.due = now + max(self._patience, now - seen.since)
         return lost
+
+    async def _dispatched(self, debate_id: str) -> bool:
+        debate = await self._store.load(debate_id)
+        if debate.status not in RUNNABLE or not self._enabled(debate.format):
+            return False
+        filed = await asyncio.to_thread(self._records.last_seq, debate_id)
+        if moves.behind(debate, filed):
+            raise BehindError(debate_id, debate.last_seq, filed)
+        self._dispatcher.dispatch(debate)
+        return True
 
     def _watch(
         self, seen: _Watched | None, one: Unfinished, now: float, waiting: int | None
     ) -> _Watched:
-        if seen is None or seen.state != one.state:
+        if seen is None or seen.state != one.state or seen.since > now:  # the clock was set back
             at_once = one.lease_owner is not None or one.waited or not self._patience
             return _Watched(one.state, now, now if at_once else now + self._patience)
         if waiting == 0:  # the message that it waited for is gone
@@ -119,15 +138,20 @@ class Supervisor:
                 for debate_id in await self.sweep():
                     log.info("going on with %s, which nobody had in hand", debate_id)
                     found(debate_id)
-            except MootError as error:
+            except Exception as error:  # the next sweep must come, whatever it is
                 self._complain(error)
             await asyncio.sleep(self._every)
 
-    def _complain(self, error: MootError) -> None:
+    def _complain(self, error: Exception, debate_id: str = "") -> None:
         """Once, as long as it stays the same."""
-        self._said.add(str(error))
-        if str(error) not in self._known_trouble:
-            log.warning("a sweep failed: %s", error)
+        said = f"{debate_id} {type(error).__name__}: {error}"
+        self._said.add(said)
+        if said in self._known_trouble:
+            return
+        if isinstance(error, MootError):
+            log.warning("%s", error)
+        else:
+            log.error("a sweep failed%s", f" at {debate_id}" * bool(debate_id), exc_info=error)
 
 
 def _free(one: Unfinished, now: float) -> bool:

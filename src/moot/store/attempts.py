@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from sqlalchemy import Text, bindparam, func, insert, or_, select, update
+from sqlalchemy import Text, bindparam, func, insert, or_, select, text, update
 
 from moot.core.change import Attempt, Ended
+from moot.core.debate import Debate
 from moot.store.query import Connection, Query
 from moot.store.tables import attempts
 
@@ -34,6 +35,14 @@ END_OPEN = Query(
     update(attempts)
     .where(attempts.c.debate_id == bindparam("b_debate_id"), attempts.c.outcome == "started")
     .values(outcome=bindparam("new_outcome"), ended_at=bindparam("ended_at"))
+)
+LOST = Query(
+    # calls that a process began and did not end: of one that is gone, those it was making then
+    select(func.count().label("calls")).where(
+        attempts.c.owner == bindparam("owner"),
+        text("outcome IN ('started', 'unknown')"),  # as its index says
+        attempts.c.debate_id != bindparam("debate_id"),
+    )
 )
 OF_DEBATE = Query(
     select(attempts).where(attempts.c.debate_id == bindparam("debate_id")).order_by(attempts.c.n)
@@ -85,6 +94,12 @@ def end(conn: Connection, debate_id: str, ended: Ended) -> None:
             "ended_at": ended.at,
         },
     )
+
+
+def lost_beside(conn: Connection, debate: Debate) -> int:
+    """How many calls of other debates were lost with those of this one, by the same process."""
+    params = {"owner": debate.lease_owner, "debate_id": debate.id}
+    return LOST.rows(conn, params)[0]["calls"]
 
 
 def of_debate(conn: Connection, debate_id: str) -> list[dict[str, Any]]:

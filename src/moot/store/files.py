@@ -5,6 +5,7 @@ import hashlib
 import json
 import logging
 import os
+import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
@@ -23,10 +24,13 @@ log = logging.getLogger(__name__)
 
 MANIFEST = "manifest.json"
 MANIFEST_FIELDS = {"layout", "debate", "lastSeq", "files"}
-LAYOUT = 1  # raised when the same debate would be written differently
+LAYOUT = 2  # raised when the same debate would be written differently
+LAYOUTS = (1, 2)  # a folder is made again by the rules of its own
 REPORT = ("report.json", "report.md", "report.html")
 DECISION = ("consensus.json", "final-packet.json", "final-packet.md")
 _TEMPORARY = ".tmp"
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError)
+"""What reading a file that is damaged may raise."""
 
 
 class Folder:
@@ -50,11 +54,13 @@ class Folder:
         try:
             (root / "rounds").mkdir(parents=True, exist_ok=True)
             with _alone(root):
-                if _last_seq(root) > debate.last_seq:
-                    return None  # somebody filed what came later
-                files, filed = made(debate, turns, events, read)
-                manifest = files.pop(MANIFEST)
                 there = _read(root / MANIFEST)
+                filed_seq = self.last_seq(debate.id)
+                if filed_seq > debate.last_seq:
+                    return None  # somebody filed what came later
+                layout = _layout(there) if filed_seq == debate.last_seq else LAYOUT
+                files, filed = made(debate, turns, events, read, layout)
+                manifest = files.pop(MANIFEST)
                 if _tell_alike(there, manifest):  # what was said is filed: a council's is, before
                     # its end. An edit of it stays to be found; the report is made anew
                     new = {
@@ -79,6 +85,36 @@ class Folder:
                 f"The files of {debate.id} cannot be written, at {place}: {error.strerror}. "
                 "The debate itself is safe in the database; its files are made at the next start."
             ) from error
+
+    def last_seq(self, debate_id: str) -> int:
+        """Up to which entry of the log the files go; 0 if there are none."""
+        root = self._path(debate_id)
+        with suppress(*_DAMAGED):
+            return int(json.loads((root / MANIFEST).read_bytes())["lastSeq"])
+        with suppress(*_DAMAGED):
+            return int(_filed(root)["last_seq"])  # the manifest is damaged, or not there yet
+        return 0
+
+    def ended_at(self, debate: Debate) -> str | None:
+        """When the debate ended by its files, if they go one entry further than the database."""
+        if self.last_seq(debate.id) != debate.last_seq + 1:
+            return None
+        return _filed(self._path(debate.id)).get("ended_at")
+
+    def check(self) -> None:
+        """Raises StorageError if no debate could be filed."""
+        for name in ("debates", "decisions", "worklogs"):
+            folder = self._home / "records" / name
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                probe = folder / f".{os.getpid()}-{threading.get_ident()}{_TEMPORARY}"
+                probe.write_bytes(b"")
+                probe.unlink()
+            except OSError as error:
+                raise StorageError(
+                    f"{folder} cannot be written ({error.strerror}), so nothing that is said could "
+                    "be filed. Mend its permissions, or set MOOT_HOME to another folder."
+                ) from error
 
     def _write(self, files: dict[Path, bytes]) -> None:
         for path, data in files.items():
@@ -110,10 +146,19 @@ def _alone(folder: Path) -> Generator[None]:
         os.close(handle)
 
 
-def _last_seq(root: Path) -> int:
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        return int(json.loads((root / MANIFEST).read_bytes())["lastSeq"])
-    return 0
+def _filed(root: Path) -> dict[str, Any]:
+    """The debate as its transcript has it; nothing if that cannot be read."""
+    with suppress(*_DAMAGED):
+        return dict(json.loads((root / "transcript.json").read_bytes())["debate"])
+    return {}
+
+
+def _layout(manifest: bytes | None) -> int:
+    """The layout of a folder that is there already: its pages stay as they are."""
+    with suppress(*_DAMAGED):
+        there = json.loads(manifest or b"")["layout"]
+        return there if there in LAYOUTS else LAYOUT
+    return LAYOUT
 
 
 def _tell_alike(there: bytes | None, manifest: bytes) -> bool:
@@ -156,16 +201,24 @@ def _sync(folder: Path) -> None:
 
 
 def contents(
-    debate: Debate, turns: Sequence[Turn], events: Sequence[StatusChanged], read: Read = None
+    debate: Debate,
+    turns: Sequence[Turn],
+    events: Sequence[StatusChanged],
+    read: Read = None,
+    layout: int = LAYOUT,
 ) -> dict[str, bytes]:
     """Every file of the folder, the manifest last: a replay makes them again, to compare."""
-    return made(debate, turns, events, read)[0]
+    return made(debate, turns, events, read, layout)[0]
 
 
 def made(
-    debate: Debate, turns: Sequence[Turn], events: Sequence[StatusChanged], read: Read
+    debate: Debate,
+    turns: Sequence[Turn],
+    events: Sequence[StatusChanged],
+    read: Read,
+    layout: int,
 ) -> tuple[dict[str, bytes], Filed]:
-    """The files, and what became of the report."""
+    """The files by the rules of that layout, and what became of the report."""
     files = {"request.json": as_json(codec.request(debate))}
     for number, group in groupby(sorted(turns, key=_place), key=lambda turn: turn.round):
         said = rounds.document(debate, list(group), turns)
@@ -183,11 +236,11 @@ def made(
     }
     files["transcript.json"] = as_json(whole)
     files["transcript.md"] = transcript.markdown(debate, turns).encode()
-    reported, filed = _report(debate, turns, read)
+    reported, filed = _report(debate, turns, read, layout)
     files |= reported
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     manifest = {
-        "layout": LAYOUT,
+        "layout": layout,
         "debate": debate.id,
         "lastSeq": debate.last_seq,
         "files": hashes,
@@ -195,11 +248,13 @@ def made(
     return {**files, MANIFEST: as_json(manifest)}, filed
 
 
-def _report(debate: Debate, turns: Sequence[Turn], read: Read) -> tuple[dict[str, bytes], Filed]:
+def _report(
+    debate: Debate, turns: Sequence[Turn], read: Read, layout: int
+) -> tuple[dict[str, bytes], Filed]:
     """The report's files: all of them or, if it cannot be made, none. What was said is worth more
     than what is made of it, so that the others are written all the same."""
     try:
-        told = report.report(debate, turns, read)
+        told = report.report(debate, turns, read, unclosed=layout > 1)
         files = {
             "report.json": as_json(told),
             "report.md": report_text.markdown(told).encode(),

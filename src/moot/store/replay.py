@@ -25,7 +25,7 @@ from moot.core.format import digest
 from moot.core.ids import check_id
 from moot.core.read import read_debate, read_status, read_turn
 from moot.core.reading import Read, Reading, of_report
-from moot.core.status import FINAL
+from moot.core.status import FINAL, RUNNABLE
 from moot.errors import PacketError
 from moot.store import files
 
@@ -107,9 +107,11 @@ def read_folder(home: Path, debate_id: str) -> Replay:
     if debate and debate.id != debate_id:
         findings.add("transcript.json", f"it is of {debate.id}, not of {debate_id}.")
         debate = None
+    layout = _at(documents.get("manifest.json"), "layout")
+    layout = layout if layout in files.LAYOUTS else files.LAYOUT
     if debate:
-        _attempt(findings, _follows, debate, turns, events, findings)
-        _attempt(findings, _made_again, debate, turns, events, read, data, findings)
+        _attempt(findings, _follows, debate, turns, events, layout, findings)
+        _attempt(findings, _made_again, debate, turns, events, read, layout, data, findings)
         debate = _cursor(debate, turns, findings)
     _check_packet(documents, findings)
     record = _check_record(home, debate_id, debate, turns, documents, findings)
@@ -247,8 +249,9 @@ def _check_manifest(
     if not isinstance(listed, dict):
         findings.damage(name, "it lists no files.")
         return
-    if manifest.get("layout") != files.LAYOUT:
-        findings.damage(name, f"its layout is not {files.LAYOUT}, the one that this moot writes.")
+    if manifest.get("layout") not in files.LAYOUTS:
+        known = " or ".join(map(str, files.LAYOUTS))
+        findings.damage(name, f"its layout is not {known}, which this moot knows.")
     elif files.as_json(manifest) != data[name] or set(manifest) != files.MANIFEST_FIELDS:
         findings.damage(name, "it is not written as moot writes it.")
     if manifest.get("debate") != debate_id:
@@ -294,6 +297,7 @@ def _follows(
     debate: Debate,
     turns: Sequence[Turn],
     events: Sequence[StatusChanged],
+    layout: int,
     findings: _Findings,
 ) -> None:
     """What the transcript says of the debate follows from its own turns and events."""
@@ -318,9 +322,10 @@ def _follows(
         must(failed, f"turn {turn.seq}: failed turns have an error code, and no other has.")
     place = (turns[-1].round, turns[-1].stage) if turns else (None, None)
     must((debate.round, debate.stage) == place, "its round and stage are not its last turn's.")
+    halted = debate.status in FINAL or debate.status == "paused"
     must(
-        debate.status in FINAL or debate.status == "paused",
-        f"it says {debate.status}, but files are written of a debate that has halted.",
+        halted or (layout > 1 and debate.status in RUNNABLE),
+        f"it says {debate.status}, but files are written of a debate that has begun.",
     )
     if events:
         last = events[-1]
@@ -341,11 +346,12 @@ def _made_again(
     turns: Sequence[Turn],
     events: Sequence[StatusChanged],
     read: Read,
+    layout: int,
     data: Mapping[str, bytes],
     findings: _Findings,
 ) -> None:
     """Every file that follows from the transcript, made again and compared."""
-    made = files.contents(debate, turns, events, read)
+    made = files.contents(debate, turns, events, read, layout)
     for name, right in made.items():
         if name == "manifest.json":
             _last_seq(right, data.get(name), findings)
@@ -429,7 +435,7 @@ def _cursor(debate: Debate, turns: Sequence[Turn], findings: _Findings) -> Debat
     same = (rebuilt.next_round, rebuilt.next_stage, rebuilt.next_actor, rebuilt.next_target) == (
         kept.next_round, kept.next_stage, kept.next_actor, kept.next_target,
     )  # fmt: skip
-    if not same and debate.status == "paused":
+    if not same and debate.status not in FINAL:
         findings.add("transcript.json", "its cursor does not follow from its turns.")
     return debate.but(cursor=rebuilt) if same else debate
 

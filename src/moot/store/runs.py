@@ -92,7 +92,10 @@ UNFINISHED = Query(
 UNFILED = Query(select(runs.c.id).where(runs.c.ended_at.is_not(None), text("files_seq = 0")))
 RENEW = Query(
     update(runs)
-    .where(runs.c.lease_owner == bindparam("owner"))
+    .where(
+        runs.c.lease_owner == bindparam("owner"),
+        runs.c.id.in_([bindparam(f"id{i}") for i in range(AT_ONCE)]),
+    )
     .values(lease_until=bindparam("until"))
 )
 HELD = Query(
@@ -189,10 +192,14 @@ def held(conn: Connection, owner: str) -> dict[str, Held]:
     }
 
 
-def renew(conn: Connection, owner: str, until: float) -> None:
+def renew(conn: Connection, owner: str, debate_ids: Sequence[str], until: float) -> None:
+    """Keep those leases alive, of those that the owner still has."""
     if conn.seen:
         conn.seen.clear()
-    RENEW.run(conn, {"owner": owner, "until": until})
+    for start in range(0, len(debate_ids), AT_ONCE):
+        some = debate_ids[start : start + AT_ONCE]
+        ids_ = {f"id{i}": some[min(i, len(some) - 1)] for i in range(AT_ONCE)}
+        RENEW.run(conn, {"owner": owner, "until": until, **ids_})
 
 
 def filed(conn: Connection, debate_id: str, seq: int) -> None:

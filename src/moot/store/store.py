@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from moot.core.change import Change, FencedError
+from moot.core.change import Change, SaidAlreadyError
 from moot.core.debate import Debate, Turn
 from moot.core.events import Event
 from moot.errors import DuplicateError
@@ -52,11 +52,11 @@ class SqlStore:
         return await self._db.write(work)  # perhaps the same request came at the same moment
 
     async def claim(
-        self, debate_id: str, move: Callable[[Debate], Change], known: Debate | None = None
+        self, debate_id: str, move: Callable[[Debate, int], Change], known: Debate | None = None
     ) -> tuple[Change, list[Turn] | None]:
         def work(conn: Connection) -> tuple[Change, list[Turn] | None]:
             before = runs.load(conn, debate_id, lock=True)
-            made = move(before)
+            made = move(before, attempts.lost_beside(conn, before) if before.open_calls else 0)
             turns = None if _same(before, known) else log.turns_after(conn, debate_id, 0)
             apply(conn, before, made)
             return made, turns
@@ -71,7 +71,7 @@ class SqlStore:
             return await self._db.write(work, debate_id)
         except DuplicateError:
             # The last wall held: a turn of this slot, or an event of this seq, is there already.
-            raise FencedError(f"{debate_id}: that turn has been said already") from None
+            raise SaidAlreadyError(f"{debate_id}: that turn has been said already") from None
 
     async def load(self, debate_id: str) -> Debate:
         return await self._db.read(lambda conn: runs.load(conn, debate_id))
@@ -146,8 +146,8 @@ class SqlStore:
     async def held(self, owner: str) -> dict[str, Held]:
         return await self._db.read(lambda conn: runs.held(conn, owner))
 
-    async def renew(self, owner: str, until: float) -> None:
-        await self._db.write(lambda conn: runs.renew(conn, owner, until))
+    async def renew(self, owner: str, debate_ids: Sequence[str], until: float) -> None:
+        await self._db.write(lambda conn: runs.renew(conn, owner, debate_ids, until))
 
 
 def _same(row: Debate, known: Debate | None) -> bool:

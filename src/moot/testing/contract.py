@@ -250,13 +250,15 @@ class StoreContract:
     def test_leases_are_renewed_for_their_owner_alone(self, conn: Connection) -> None:
         mine = a_debate(1).but(lease_owner="me", lease_until=5.0, fence=3, wanted="stop")
         other = a_debate(2).but(lease_owner="you", lease_until=5.0)
-        for debate in (mine, other):
+        let_go = a_debate(3).but(lease_owner="me", lease_until=5.0)
+        for debate in (mine, other, let_go):
             runs.create(conn, debate)
-        runs.renew(conn, "me", 9.0)
+        runs.renew(conn, "me", [mine.id, other.id], 9.0)
         assert runs.load(conn, mine.id).lease_until == 9.0
         assert runs.load(conn, other.id).lease_until == 5.0
+        assert runs.load(conn, let_go.id).lease_until == 5.0, "nobody is at it any more"
         held = runs.held(conn, "me")
-        assert list(held) == [mine.id]
+        assert set(held) == {mine.id, let_go.id}
         assert (held[mine.id].fence, held[mine.id].wanted) == (3, "stop")
 
     def test_what_is_unfinished_and_what_is_unfiled(self, conn: Connection) -> None:

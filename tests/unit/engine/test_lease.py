@@ -27,17 +27,26 @@ def test_a_process_that_has_ended_is_dead() -> None:
 
 
 def test_a_pid_that_was_given_away_again_is_not_mistaken() -> None:
-    host, space, pid, began, token = owner_name().split("/")
+    host, boot, space, pid, began, token = owner_name().split("/")
     assert pid == str(os.getpid())
-    assert is_dead("/".join((host, space, pid, str(int(began) - 1), token)))
+    assert is_dead("/".join((host, boot, space, pid, str(int(began) - 1), token)))
 
 
 def test_what_cannot_be_known_counts_as_alive() -> None:
-    host, space, pid, _, token = owner_name().split("/")
-    assert not is_dead("/".join(("elsewhere", space, "1", "1", token)))
-    assert not is_dead("/".join((host, "pid:[1]", "1", "1", token)))
-    assert not is_dead("/".join((host, space, pid, "-", token)))
+    host, boot, space, pid, _, token = owner_name().split("/")
+    assert not is_dead("/".join(("elsewhere", boot, space, "1", "1", token)))
+    assert not is_dead("/".join((host, boot, "pid:[1]", "1", "1", token)))
+    assert not is_dead("/".join((host, boot, space, pid, "-", token)))
+    assert not is_dead("/".join((host, space, "1", "1", token))), "in the form of an older moot"
     assert not is_dead("somebody")
+
+
+def test_a_clone_of_the_same_image_is_another_machine() -> None:
+    """It has the same host name, the same namespace and, perhaps, the same process ids."""
+    host, boot, space, _, _, token = owner_name().split("/")
+    gone = (space, "999999999", "1", token)
+    assert is_dead("/".join((host, boot, *gone)))
+    assert not is_dead("/".join((host, boot[::-1], *gone)))
 
 
 def test_one_that_nobody_has_buried_yet_is_dead_too() -> None:
