@@ -29,7 +29,8 @@ async def examine() -> list[Finding]:
     settings = load_settings()
     if settings.url:
         return await _server()
-    return [_python(), _home(settings), _database(settings), *_machines(settings),
+    return [_python(), _home(settings), _database(settings), *await _files(settings),
+            *_machines(settings),
             *_formats(settings), *await _providers(settings)]  # fmt: skip
 
 
@@ -76,6 +77,37 @@ def _database(settings: Settings) -> Finding:
         parts = urlsplit(place)
         where = f"Postgres at {parts.hostname}:{parts.port or 5432}{parts.path}"
     return Finding("database", True, f"{where}, schema {schema.HEAD}")
+
+
+async def _files(settings: Settings) -> list[Finding]:
+    """Debates whose files hold more than the database."""
+    from moot.store.reindex import behind
+    from moot.store.store import open_database
+
+    try:
+        schema.prepare(settings.database)
+        database = open_database(settings.database, 2)
+    except MootError:
+        return []  # said already
+    try:
+        ahead, unknown = await behind(database, settings.home)
+    except MootError as error:
+        return [Finding("files", False, error.message, needed=False)]
+    finally:
+        database.close()
+    found: list[Finding] = []
+    if ahead:
+        named = ", ".join(ahead[:5]) + (f" and {len(ahead) - 5} more" if len(ahead) > 5 else "")
+        words = (
+            f"The files of {named} hold more than the database, as if an older copy of it had been "
+            "restored. They are not continued. Run `moot reindex --from-files`."
+        )
+        found.append(Finding("files", False, words, needed=False))
+    if unknown:
+        debates = "1 debate has" if unknown == 1 else f"{unknown} debates have"
+        words = f"{debates} files, and the database does not know them. Run `moot reindex`."
+        found.append(Finding("files", False, words, needed=False))
+    return found
 
 
 def _machines(settings: Settings) -> list[Finding]:

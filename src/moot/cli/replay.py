@@ -80,17 +80,28 @@ def _rebuilt(whole: dict[str, Any]) -> "tuple[Debate | None, tuple[Turn, ...]]":
         return None, ()
 
 
-def reindex(json: Json = False) -> None:
-    """Give the database the rows that it lacks, from the files. Rows that are there stay."""
+def reindex(
+    from_files: Annotated[
+        bool,
+        typer.Option(
+            "--from-files",
+            help="Also bring rows up to files that go further: after an older copy of the "
+            "database was restored.",
+        ),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Give the database the rows that it lacks, from the files."""
     from moot.cli.where import at_home
 
     at_home("reindex")
-    done = asyncio.run(_reindex())
+    done = asyncio.run(_reindex(from_files))
     if json:
         _print(
             {
                 "found": done.found,
                 "indexed": done.indexed,
+                "brought_up": done.brought_up,
                 "present": done.present,
                 "skipped": [{"id": id_, "issues": said} for id_, said in done.skipped.items()],
             }
@@ -98,6 +109,7 @@ def reindex(json: Json = False) -> None:
     else:
         typer.echo(
             f"{done.found} debates on disk: {len(done.indexed)} indexed, "
+            f"{len(done.brought_up)} brought up to their files, "
             f"{done.present} were there already, {len(done.skipped)} left out."
         )
         if done.indexed:
@@ -135,7 +147,7 @@ def records(
         console.print(Text(f"  {row['created_at'][:10]}  {row['path']}", style="dim"))
 
 
-async def _reindex() -> "Reindexed":
+async def _reindex(from_files: bool) -> "Reindexed":
     from moot.bootstrap import load_settings
     from moot.store import schema
     from moot.store.reindex import reindex
@@ -145,7 +157,7 @@ async def _reindex() -> "Reindexed":
     schema.prepare(settings.database)
     database = open_database(settings.database, 1)
     try:
-        return await reindex(database, settings.home)
+        return await reindex(database, settings.home, from_files=from_files)
     finally:
         database.close()
 

@@ -3,7 +3,8 @@ ones whose files were never written."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from moot.core import moves
@@ -59,8 +60,7 @@ class Supervisor:
         self._every = every
         self._patience = patience
         self._watched: dict[str, _Watched] = {}
-        self._said: set[str] = set()  # what went wrong in this sweep
-        self._known_trouble: set[str] = set()  # and in the one before
+        self._said: dict[str, str] = {}  # what went wrong last, and was said, by where it did
         self._task: asyncio.Task[None] | None = None
 
     def start(self, found: Callable[[str], None] = lambda _: None) -> None:
@@ -77,17 +77,13 @@ class Supervisor:
         Says which were lost. `look` sees to the stations, where this process is to.
         """
         if self._look:
-            try:
+            with self._going_on("stations"):  # whatever happens there, debates go on
                 for debate_id in await self._look():
                     log.info("%s goes on air", debate_id)
-            except Exception as error:  # what is under way goes on all the same
-                self._complain(error)
         lost = await self._queue_again()
         for debate_id in await self._store.unfiled():
-            try:
+            with self._going_on(f"files of {debate_id}"):  # the others' can perhaps be written
                 await self._filer.file(debate_id)
-            except Exception as error:  # the others' can perhaps be written
-                self._complain(error, debate_id)
         if self._reports:  # those that a model is to write
             await self._reports()
         return lost
@@ -103,11 +99,9 @@ class Supervisor:
             seen = self._watched[one.id] = self._watch(known.get(one.id), one, now, waiting)
             if seen.due > now:
                 continue
-            try:
+            with self._going_on(one.id):  # a row that is damaged must not keep the others waiting
                 if await self._dispatched(one.id):
                     lost.append(one.id)
-            except Exception as error:  # a row that is damaged must not keep the others waiting
-                self._complain(error, one.id)
             seen.due = now + max(self._patience, now - seen.since)
         return lost
 
@@ -133,25 +127,28 @@ class Supervisor:
 
     async def _sweep_on(self, found: Callable[[str], None]) -> None:
         while True:
-            self._known_trouble, self._said = self._said, set()
-            try:
+            with self._going_on("sweep"):  # whatever happens, the next one must come
                 for debate_id in await self.sweep():
                     log.info("going on with %s, which nobody had in hand", debate_id)
                     found(debate_id)
-            except Exception as error:  # the next sweep must come, whatever it is
-                self._complain(error)
             await asyncio.sleep(self._every)
 
-    def _complain(self, error: Exception, debate_id: str = "") -> None:
-        """Once, as long as it stays the same."""
-        said = f"{debate_id} {type(error).__name__}: {error}"
-        self._said.add(said)
-        if said in self._known_trouble:
-            return
-        if isinstance(error, MootError):
-            log.warning("%s", error)
+    @contextmanager
+    def _going_on(self, place: str) -> Generator[None]:
+        """What goes wrong is said once, as long as it stays the same, and stops nothing else."""
+        try:
+            yield
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            if self._said.get(place) == said:
+                return
+            self._said[place] = said
+            if isinstance(error, MootError):
+                log.warning("%s", error)
+            else:
+                log.error("a sweep failed at: %s", place, exc_info=error)
         else:
-            log.error("a sweep failed%s", f" at {debate_id}" * bool(debate_id), exc_info=error)
+            self._said.pop(place, None)
 
 
 def _free(one: Unfinished, now: float) -> bool:

@@ -146,6 +146,20 @@ def _alone(folder: Path) -> Generator[None]:
         os.close(handle)
 
 
+@contextmanager
+def at_rest(folder: Path) -> Generator[None]:
+    """Nobody writes to the folder meanwhile, so that what is read there belongs together."""
+    handle = -1
+    try:
+        with suppress(OSError):  # there is none, or it cannot be locked: it is read as it is
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            fcntl.flock(handle, fcntl.LOCK_SH)
+        yield
+    finally:
+        if handle >= 0:
+            os.close(handle)
+
+
 def _filed(root: Path) -> dict[str, Any]:
     """The debate as its transcript has it; nothing if that cannot be read."""
     with suppress(*_DAMAGED):

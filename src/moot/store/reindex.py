@@ -10,29 +10,44 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, delete, select, text
 
-from moot.core import codec, council, packet, report
-from moot.core.change import Record
+from moot.core import codec, council, moves, packet, report
+from moot.core.change import Ended, Record
 from moot.core.debate import NO_USAGE, Debate, Turn
 from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.ids import check_id
 from moot.core.reading import Read, Reading, encode
-from moot.core.status import FINAL
+from moot.core.status import FINAL, RUNNABLE
 from moot.errors import DuplicateError, MootError, NotFoundError
 from moot.ports import ReportRow
-from moot.store import log, outcomes, reports, runs
+from moot.store import attempts, log, outcomes, reports, runs
+from moot.store.files import Folder
 from moot.store.query import Connection, Query, SqlDatabase
 from moot.store.replay import MAX_LISTED, Replay, differences, read_folder, shown, why
+from moot.store.tables import actions as actions_table
 from moot.store.tables import events as events_table
 from moot.store.tables import records as records_table
+from moot.store.tables import reports as reports_table
+from moot.store.tables import runs as runs_table
+from moot.store.tables import turns as turns_table
 
 EVERYTHING = 2**31 - 1
+CATCH_UP = "Run `moot reindex --from-files` to bring the database up to the files."
 
 RECORDS_OF = Query(
     select(records_table)
     .where(records_table.c.debate_id == bindparam("debate_id"))
     .order_by(records_table.c.path)
+)
+FORGET = [
+    Query(delete(table).where(table.c.debate_id == bindparam("debate_id")))
+    for table in (turns_table, events_table, actions_table, records_table, reports_table)
+]
+GOING_ON = Query(
+    select(runs_table.c.id)
+    .where(text("status NOT IN ('completed', 'stopped', 'failed')"))
+    .order_by(runs_table.c.id)
 )
 SEQS = Query(select(events_table.c.seq).where(events_table.c.debate_id == bindparam("debate_id")))
 
@@ -64,6 +79,7 @@ class Reindexed:
 
     found: int = 0
     indexed: list[str] = field(default_factory=list[str])
+    brought_up: list[str] = field(default_factory=list[str])  # whose rows were behind their files
     present: int = 0
     skipped: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
@@ -154,7 +170,8 @@ def compare(replay: Replay, rows: Rows) -> list[str]:
         return ["The files do not give a debate that the database could be compared with."]
     ours, theirs = debate.last_seq, rows.debate.last_seq
     issues: list[str] = []
-    if ours != theirs:
+    going_on = rows.debate.status in RUNNABLE and ours < theirs  # files follow round by round
+    if ours != theirs and not going_on:
         issues.append(f"The files go up to seq {ours}, the database (debate_runs) to {theirs}.")
     upto = min(ours, theirs)
     issues += _compare_log("turn", "debate_turns", replay.turns, rows.turns, codec.turn, upto)
@@ -269,8 +286,12 @@ def _report_row(replay: Replay, debate: Debate) -> ReportRow:
 SOURCES = ("request.json", "transcript.json", "manifest.json: it", "rounds/")
 
 
-async def reindex(database: SqlDatabase, home: Path) -> Reindexed:
+async def reindex(database: SqlDatabase, home: Path, *, from_files: bool = False) -> Reindexed:
     """Give the database the rows that it lacks.
+
+    A debate whose files go further than its rows is left out, unless `from_files`: then its rows
+    are replaced by what the files say. That is how a database restored from an older copy catches
+    up.
 
     What is said stands in the sources; a folder in which they are damaged is reported and left out.
     What is only made from them (pages, reports, the record) may have been edited: `moot replay`
@@ -284,6 +305,9 @@ async def reindex(database: SqlDatabase, home: Path) -> Reindexed:
             done.skipped[debate_id] = damaged
             continue
         try:
+            if from_files and await database.write(_catcher(replay)):
+                done.brought_up.append(debate_id)
+                continue
             added = await database.write(_indexer(replay))
         except DisagreeError as error:
             done.skipped[debate_id] = error.issues
@@ -311,8 +335,31 @@ def _folders(home: Path) -> list[str]:
     return found
 
 
+def _catcher(replay: Replay) -> Callable[[Connection], bool]:
+    return lambda conn: catch_up(conn, replay)
+
+
 def _indexer(replay: Replay) -> Callable[[Connection], bool]:
     return lambda conn: index(conn, replay)
+
+
+def catch_up(conn: Connection, replay: Replay) -> bool:
+    """Bring rows that are behind the files up to them; says whether they were. All or nothing."""
+    debate = replay.debate
+    if debate is None:
+        return False
+    runs.LOCKED.rows(conn, {"id": debate.id})
+    before = rows_of(conn, debate.id)
+    if before is None or before.debate.last_seq >= debate.last_seq:
+        return False
+    for query in FORGET:
+        query.run(conn, {"debate_id": debate.id})
+    # whoever still has the debate in hand is fenced off; what its calls cost stays on record
+    attempts.end(conn, debate.id, Ended(None, "unknown", debate.updated_at))
+    runs.keep_format(conn, debate.rules)
+    runs.change(conn, before.debate, debate.but(fence=before.debate.fence + 1))
+    index(conn, replay)
+    return True
 
 
 def index(conn: Connection, replay: Replay) -> bool:
@@ -350,5 +397,21 @@ def index(conn: Connection, replay: Replay) -> bool:
         added = added or replay.read is not None
     after = rows_of(conn, debate.id)
     if after and (issues := compare(replay, after)):
-        raise DisagreeError(issues)
+        behind = after.debate.last_seq < debate.last_seq
+        raise DisagreeError([*issues, CATCH_UP] if behind else issues)
     return added
+
+
+async def behind(database: SqlDatabase, home: Path) -> tuple[list[str], int]:
+    """Debates that go on and whose files hold more than the database; and how many debates have
+    files, and no rows at all."""
+    unfinished = await database.read(lambda conn: runs.ids(conn, GOING_ON))
+    folder = Folder(home)
+
+    def look(conn: Connection) -> list[str]:
+        rows = [runs.load(conn, debate_id) for debate_id in unfinished]
+        return [row.id for row in rows if moves.behind(row, folder.last_seq(row.id))]
+
+    on_disk = await asyncio.to_thread(_folders, home)
+    known = await database.read(lambda conn: log.reached(conn, on_disk))
+    return await database.read(look), len(set(on_disk) - set(known))

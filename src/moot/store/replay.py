@@ -99,7 +99,8 @@ def read_folder(home: Path, debate_id: str) -> Replay:
     findings = _Findings()
     if not root.is_dir():
         findings.damage(f"records/debates/{debate_id}", "there is no such folder.")
-    data = _read_all(root, findings)
+    with files.at_rest(root):
+        data = _read_all(root, findings)
     documents = _parse_all(data, findings)
     _check_manifest(debate_id, data, documents.get("manifest.json"), findings)
     debate, turns, events = _rebuild(documents, findings)
