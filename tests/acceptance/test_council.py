@@ -130,14 +130,14 @@ def test_all_but_one_failing(settings: Settings, survivor: str) -> None:
     assert made["consensus"]["consensusScore"] < 0.5
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_all_five_failing(settings: Settings, number: int) -> None:
-    silent = frozenset((role.lower(), number) for role in ROLES)
+def test_all_five_failing_at_first(settings: Settings) -> None:
+    """Nobody stated a position. If they fail later, what they stated decides (test_hold.py)."""
+    silent = frozenset((role.lower(), 1) for role in ROLES)
     debate, turns, folder = go(hold(settings, council_speaker(silent)))
     assert (debate.status, debate.stop_reason) == ("failed", "provider_failed")
     assert debate.failure is not None
-    assert f"Round{number}" in debate.failure.message
-    assert len(turns) == 5 * number
+    assert "Round1" in debate.failure.message
+    assert len(turns) == 5
     assert not (folder / "final-packet.json").exists()
     for path in folder.rglob("*.json"):
         json.loads(path.read_text())
