@@ -197,7 +197,8 @@ def expected(debate: Debate) -> Iterator[str]:
     row = debate.but(status="running", cursor=schedule.first(debate), stop_reason=None)
     while not isinstance(ahead := schedule.plan(row), Finish):
         for bit, step in zip(ahead.places, ahead.steps, strict=True):
-            yield f"{step.actor} in round {step.round}, {step.stage}."
+            to = f" to {step.target}" if step.target else ""
+            yield f"{step.actor} in round {step.round}, {step.stage}{to}."
             row = row.but(cursor=schedule.after(row, bit))
 
 

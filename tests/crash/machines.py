@@ -297,8 +297,9 @@ class Cluster(Books):
 
     def held_by(self, pid: int) -> dict[str, int]:
         """The debates that a process has in hand, and behind which fence."""
-        sql = "SELECT id, fence FROM debate_runs WHERE split_part(lease_owner, '/', 3) = "
-        return {str(row[0]): int(row[1]) for row in self.rows(f"{sql}'{pid}'")}
+        named = f"'{pid}' = ANY (string_to_array(lease_owner, '/'))"
+        rows = self.rows(f"SELECT id, fence FROM debate_runs WHERE {named}")
+        return {str(row[0]): int(row[1]) for row in rows}
 
     def wait_calls(self, more: int, seconds: float = 20) -> bool:
         """Until so many more calls are made."""
