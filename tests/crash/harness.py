@@ -121,7 +121,10 @@ class Ground(Books):
     @property
     def settings(self) -> Settings:
         return Settings(
-            home=self.root / "home", lease_seconds=self.lease_seconds, sweep_seconds=0.05
+            home=self.root / "home",
+            lease_seconds=self.lease_seconds,
+            sweep_seconds=0.05,
+            deaths=10_000,  # no step is given up: a thousand kills are nobody's fault
         )
 
     def create(self, count: int, max_turns: int = 20) -> list[str]:

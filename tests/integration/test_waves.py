@@ -15,7 +15,7 @@ from moot.core import moves
 from moot.core.change import Change
 from moot.core.debate import Debate
 from moot.core.times import iso
-from moot.engine.advance import MOST_LOSSES
+from moot.engine.advance import BESIDE_OTHERS
 from moot.engine.finish import Filer
 from moot.engine.service import Service
 from moot.errors import ProviderRateLimitError
@@ -261,7 +261,7 @@ def test_a_step_that_kills_beside_others_is_found_in_the_end(tmp_path: Path) -> 
         post, speaker, clock = Post(), ScriptedSpeaker(), FrozenClock()
         async with workers(tmp_path, speaker, post, clock) as service:
             made = [await service.create("m", format="duel") for _ in range(2)]
-            for n in range(MOST_LOSSES + 1):
+            for n in range(3 * BESIDE_OTHERS + 1):
                 for debate in made:
                     await lose_a_worker(service, debate.id, clock, f"gone{n}", wait=False)
                 clock.tick(2.0)

@@ -52,8 +52,8 @@ from moot.ports import Bus, Call, Clock, Records, Reply, Say, Speaker, Store
 log = logging.getLogger(__name__)
 
 LOST_CODE = ProviderUnavailableError.code
-MOST_LOSSES = 12
-"""Workers that one step may lose at all, beside others or not, before it is given up."""
+BESIDE_OTHERS = 4
+"""How many times as many workers one step may lose at all, whatever else they were speaking."""
 HOLD_SECONDS = 5.0
 """A debate that must wait for longer is let go meanwhile, where others may take it."""
 GRACE_SECONDS = 2.0
@@ -254,7 +254,8 @@ class Advancer:
             return
         if run.debate.losses:  # one step at a time, to see whose fault it is
             ahead = schedule.alone(ahead)
-            if run.debate.deaths >= self._deaths or run.debate.losses >= MOST_LOSSES:
+            most = self._deaths * BESIDE_OTHERS
+            if run.debate.deaths >= self._deaths or run.debate.losses >= most:
                 await self._give_up(run, ahead.places[0], ahead.steps[0])
                 return
         begun, run.begun = run.begun, ()
