@@ -414,7 +414,7 @@ def test_a_call_on_record_that_was_never_made_is_called_off_when_the_debate_is_l
     """A service that is closed just after a commit: the next wave's calls are on record already."""
 
     async def work() -> list[dict[str, Any]]:
-        async with open_service(settings, speaker=ScriptedSpeaker()) as service:
+        async with open_service(settings, speaker=ScriptedSpeaker(), recover=False) as service:
             keeper, dispatcher = service._keeper, service._dispatcher
             commit = service._store.change
 

@@ -537,6 +537,13 @@ def test_a_wall_clock_that_is_set_back_stalls_no_renewal(settings: Settings) -> 
     go(work())
 
 
+def test_a_lease_from_before_the_clock_was_set_back_holds_nothing() -> None:
+    """Its owner renews it within seconds, if there still is one."""
+    now, alive = 1_000_000.0, lambda _: False
+    assert moves.is_held("somebody", now + 15, now, alive)
+    assert not moves.is_held("somebody", now + 15, now - 24 * 3600, alive)
+
+
 # --- a stop that was accepted ---
 
 
@@ -594,6 +601,21 @@ def test_a_pause_does_not_take_back_a_stop(settings: Settings, at_once: bool) ->
             speaker.gate.set()
             ended = await service.wait(made.id)
             assert (ended.status, ended.turns) == ("stopped", 0 if at_once else 1)
+
+    go(work())
+
+
+@pytest.mark.parametrize("verb", ["stop", "pause"])
+def test_asking_twice_adds_nothing_to_the_log(settings: Settings, verb: str) -> None:
+    async def work() -> None:
+        speaker = Gated()
+        async with open_service(settings, speaker=speaker) as service:
+            made = await in_flight(service, speaker, format="duel")
+            once = await getattr(service, verb)(made.id)
+            for _ in range(5):
+                assert (await getattr(service, verb)(made.id)).last_seq == once.last_seq
+            speaker.gate.set()
+            await service.wait(made.id)
 
     go(work())
 

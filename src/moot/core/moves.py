@@ -30,6 +30,8 @@ from moot.core.schedule import Finish, Step, Wave
 from moot.core.status import StopReason
 from moot.errors import StorageError
 
+LONGEST_LEASE = 3600.0
+"""Seconds. Leases are renewed, so that none lasts for long."""
 MAX_STALLS = 3
 """Advances without a turn, after which a debate is not advanced again."""
 NO_SUMMARY = "Nobody could give the closing summary, so there is none."
@@ -367,9 +369,15 @@ def check_fence(debate: Debate, fence: int) -> None:
 
 def held(debate: Debate, now: float, dead: Callable[[str], bool]) -> bool:
     """Whether somebody alive has the debate in hand."""
-    if debate.lease_owner is None or debate.lease_until <= now:
+    return is_held(debate.lease_owner, debate.lease_until, now, dead)
+
+
+def is_held(owner: str | None, until: float, now: float, dead: Callable[[str], bool]) -> bool:
+    """Whether a lease holds. One that would last for hours was taken before the clock was set
+    back, and nobody has renewed it since."""
+    if owner is None or not now < until <= now + LONGEST_LEASE:
         return False
-    return not dead(debate.lease_owner)
+    return not dead(owner)
 
 
 def _begin(debate: Debate, steps: tuple[Step, ...], at: str) -> Change:

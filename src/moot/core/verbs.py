@@ -23,8 +23,10 @@ def enqueue(debate: Debate, at: str) -> Change:
 
 
 def stop(debate: Debate, *, in_flight: bool, at: str) -> Change:
-    """Keep the step in flight, then nothing more."""
+    """Keep the step in flight, then nothing more. Said twice, nothing more."""
     status.check(debate.status, "stopped")
+    if debate.wanted == "stop" and in_flight:
+        return Change(debate)
     wish = debate.but(wanted="stop", stop_requested_at=debate.stop_requested_at or at)
     if in_flight and (debate.status != "paused" or debate.open_calls):
         return notice(wish, at, "A stop was asked for; the step in flight is kept.")
@@ -34,7 +36,7 @@ def stop(debate: Debate, *, in_flight: bool, at: str) -> Change:
 def pause(debate: Debate, *, in_flight: bool, at: str) -> Change:
     """Like stop, but it can go on from the cursor. A stop that was accepted stands."""
     status.check(debate.status, "paused")
-    if debate.wanted == "stop" and in_flight:
+    if debate.wanted and in_flight:
         return Change(debate)
     wish = debate if debate.wanted == "stop" else debate.but(wanted="pause")
     if in_flight:

@@ -153,4 +153,4 @@ class Supervisor:
 
 def _free(one: Unfinished, now: float) -> bool:
     """Whether nobody alive has it in hand."""
-    return one.lease_owner is None or one.lease_until <= now or is_dead(one.lease_owner)
+    return not moves.is_held(one.lease_owner, one.lease_until, now, is_dead)
