@@ -98,7 +98,7 @@ async def _rows(service: "Verbs", search: "Search") -> list[tuple[dict[str, Any]
     keys = ("id", "motion", "format", "status", "stage", "round", "progress", "degraded",
             "created_at", "updated_at")  # fmt: skip
     return [
-        ({key: codec.debate(debate)[key] for key in keys}, service.left_behind(debate))
+        ({key: codec.listed(debate)[key] for key in keys}, service.left_behind(debate))
         for debate in await _find(service, search)
     ]
 
@@ -183,7 +183,9 @@ def formats(json: Json = False) -> None:
 
     known = asyncio.run(_formats_there()) if url() else _formats_here()
     if json:
-        _print([rules.model_dump(mode="json") for rules in known])
+        from moot.core.format import shown
+
+        _print([shown(rules) for rules in known])
         return
     for rules in known:
         typer.echo(f"{rules.name}: {rules.description}")

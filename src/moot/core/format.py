@@ -29,6 +29,13 @@ MAX_TURNS = 2000
 Slug = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 Role = Annotated[str, Field(pattern=r"^[A-Z][A-Za-z]{0,39}$")]
 Text = Annotated[str, Field(min_length=1, max_length=4000)]
+Title = Annotated[str, Field(min_length=1, max_length=60)]
+
+
+def titled(name: str) -> str:
+    """A stage's name as people would write it: `round1` is Round 1, `open-floor` Open floor."""
+    words = re.sub(r"[-_]+", " ", name)
+    return re.sub(r"(?<=[a-z])(?=[0-9])", " ", words).strip().capitalize()
 
 
 class _Part(BaseModel):
@@ -74,6 +81,7 @@ class Stage(_Part):
     """One stretch of the debate: who speaks, how often, and what is asked of them."""
 
     name: Slug
+    title: Title | None = Field(default=None, exclude_if=lambda title: title is None)
     speakers: Literal["participants", "host"] | Annotated[tuple[Role, ...], Strict(False)] = (
         "participants"  # or some of the roles
     )
@@ -88,6 +96,11 @@ class Stage(_Part):
     targets: Mapping[Role, Role] = {}  # whom each role speaks to
     ask: Text
     cue: Text | None = None  # the instruction that the host's cue is spoken to
+
+    @property
+    def heading(self) -> str:
+        """What people read: the title or, where there is none, the name as a title."""
+        return self.title or titled(self.name)
 
     @field_validator("ask", "cue")
     @classmethod
@@ -221,6 +234,15 @@ def _first(error: ValidationError, table: Mapping[str, Any]) -> str:
 def to_json(rules: Format) -> str:
     """The format as one canonical line of JSON, for keeping beside a debate."""
     return json.dumps(rules.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+
+
+def shown(rules: Format) -> dict[str, Any]:
+    """The format as programs are shown it: each stage with its title."""
+    stages = [
+        {"name": stage.name, "title": stage.heading, **stage.model_dump(mode="json")}
+        for stage in rules.stages
+    ]
+    return {**rules.model_dump(mode="json"), "stages": stages}
 
 
 def from_json(text: str) -> Format:
