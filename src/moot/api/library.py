@@ -16,7 +16,12 @@ router = APIRouter(tags=["library"])
     "/formats", summary="Kinds of debate", response_model=schemas.Formats, responses=refusals()
 )
 async def list_formats(moot: Moot) -> Response:
-    return as_json({"items": [shown(rules) for rules in moot.service.formats()]})
+    return as_json(
+        {
+            "items": [shown(rules) for rules in moot.service.formats()],
+            "problems": [asdict(problem) for problem in moot.service.format_problems()],
+        }
+    )
 
 
 @router.get(

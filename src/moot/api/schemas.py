@@ -349,9 +349,20 @@ class Providers(Answer):
     default: Annotated[str, Field(description="The model of a seat that names none.")]
 
 
+class FormatProblem(Answer):
+    """A file of your own that is not a format, and why."""
+
+    file: str
+    detail: str
+
+
 class Formats(Answer):
     items: Annotated[
-        list[dict[str, Any]], Field(description="`moot schema format` describes each.")
+        list[dict[str, Any]],
+        Field(description="`moot schema format` describes each; here each stage has its title."),
+    ]
+    problems: Annotated[
+        list[FormatProblem], Field(description="Files that cannot be used; the others can.")
     ]
 
 
