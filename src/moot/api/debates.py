@@ -5,6 +5,7 @@ import hashlib
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Header, Query, Request, Response
+from pydantic import BeforeValidator
 
 from moot.api import schemas
 from moot.api.common import Context, DebateId, JsonRoute, Moot, as_json, refusals
@@ -19,6 +20,8 @@ from moot.store.reindex import examine
 from moot.store.replay import document
 
 router = APIRouter(tags=["debates"], route_class=JsonRoute)
+BLANKS = " \t"  # what may stand around a header's value
+BEYOND = 2**31 - 1  # no log is that long
 MADE = {
     "description": "The debate, as it begins",
     "headers": {"Location": {"schema": {"type": "string"}, "description": "Where it is."}},
@@ -35,6 +38,24 @@ Key = Annotated[
     ),
 ]
 Verb = Literal["start", "stop", "pause", "resume", "end", "skip"]
+
+
+def whole_number(text: str) -> int | None:
+    """The number that a text is, blanks around it aside, or None. However many digits it has, one
+    beyond every log is as good as the next."""
+    digits = text.strip(BLANKS)
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    return min(int(digits.lstrip("0")[:19] or "0"), BEYOND)
+
+
+def _seq(given: object) -> object:
+    if not isinstance(given, str):
+        return given
+    seq = whole_number(given)
+    if seq is None:
+        raise ValueError(f"a whole number is wanted, not {given[:40]!a}")
+    return seq
 
 
 def shown(debate: Debate) -> dict[str, Any]:
@@ -124,7 +145,9 @@ async def get_debate(moot: Moot, debate_id: DebateId) -> Response:
 async def get_turns(
     moot: Moot,
     debate_id: DebateId,
-    after: Annotated[int, Query(ge=0, lt=2**31, description="Only turns with seq > after.")] = 0,
+    after: Annotated[
+        int, BeforeValidator(_seq), Query(ge=0, description="Only turns with seq > after.")
+    ] = 0,
 ) -> Response:
     said = await moot.service.turns(debate_id, after)
     return as_json({"items": [codec.turn(turn) for turn in said]})
@@ -296,8 +319,9 @@ def _made(debate: Debate) -> Response:
 def last_heard(header: str | None, query: str | None) -> int | None:
     """What a client says it has: the header beats the query. None: nothing yet."""
     given = header if header is not None else query
-    if given is None or given == "":
+    if given is None or not given.strip(BLANKS):
         return None
-    if not (given.isascii() and given.isdigit()) or len(given) > 18:
+    seq = whole_number(given)
+    if seq is None:
         raise ProblemError(400, f"Last-Event-ID is a whole number, not {given[:40]!a}.")
-    return int(given)
+    return seq

@@ -41,7 +41,9 @@ from moot.store import files
 AT = "2026-11-15T12:00:00.000Z"
 NAMES = ("Ada", "Ben", "Cleo", "Dov")
 ROLES = ("Proponent", "Critic", "Host", "Judge")
-COUNCIL = tomllib.loads(resources.files("moot.formats").joinpath("council.toml").read_text("utf-8"))
+COUNCIL: dict[str, Any] = tomllib.loads(
+    resources.files("moot.formats").joinpath("council.toml").read_text("utf-8")
+)
 
 
 # --- the whole schema ---
@@ -105,7 +107,7 @@ def _stage(
 @st.composite
 def tables(draw: st.DrawFn) -> dict[str, Any]:
     """A format file as somebody may write it, right or wrong."""
-    roles = draw(st.just([]) | st.lists(st.sampled_from(ROLES), unique=True, min_size=1))
+    roles: list[str] = draw(st.just([]) | st.lists(st.sampled_from(ROLES), unique=True, min_size=1))
     roster: dict[str, Any] = {"roles": roles} if roles else {}
     if not roles:
         roster["min"] = draw(st.integers(1, 3))
@@ -142,7 +144,7 @@ def tables(draw: st.DrawFn) -> dict[str, Any]:
 @st.composite
 def councils(draw: st.DrawFn) -> dict[str, Any]:
     """The council's own file with up to two fields changed, the right way or the wrong."""
-    table = copy.deepcopy(COUNCIL) | {"name": "drawn"}
+    table: dict[str, Any] = copy.deepcopy(COUNCIL) | {"name": "drawn"}
     for _ in range(draw(st.integers(0, 2))):
         stage = draw(st.sampled_from(table["stages"]))
         change: dict[str, st.SearchStrategy[Any]] = {
