@@ -266,7 +266,7 @@ def _report_row(replay: Replay, debate: Debate) -> ReportRow:
 
 # --- the database from the files ---
 
-SOURCES = ("request.json", "transcript.json", "manifest.json: it", "rounds/")
+SOURCES = ("request.json", "transcript.json", "manifest.json: it", "rounds/", "records/debates/")
 
 
 async def reindex(database: SqlDatabase, home: Path) -> Reindexed:

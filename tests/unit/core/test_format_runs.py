@@ -40,7 +40,7 @@ from moot.store import files
 
 AT = "2026-11-15T12:00:00.000Z"
 NAMES = ("Ada", "Ben", "Cleo", "Dov")
-ROLES = ("Proponent", "Critic", "Host", "Judge")
+ROLES: tuple[str, ...] = ("Proponent", "Critic", "Host", "Judge")
 COUNCIL: dict[str, Any] = tomllib.loads(
     resources.files("moot.formats").joinpath("council.toml").read_text("utf-8")
 )
@@ -107,7 +107,9 @@ def _stage(
 @st.composite
 def tables(draw: st.DrawFn) -> dict[str, Any]:
     """A format file as somebody may write it, right or wrong."""
-    roles: list[str] = draw(st.just([]) | st.lists(st.sampled_from(ROLES), unique=True, min_size=1))
+    roles: list[str] = draw(
+        st.just(list[str]()) | st.lists(st.sampled_from(ROLES), unique=True, min_size=1)
+    )
     roster: dict[str, Any] = {"roles": roles} if roles else {}
     if not roles:
         roster["min"] = draw(st.integers(1, 3))
