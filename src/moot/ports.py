@@ -109,6 +109,7 @@ class Search:
     hidden: tuple[str, ...] = ()  # formats that are switched off
     limit: int = 50
     before: int | None = None  # a page's `next`
+    broadcasting: bool = False  # beside `statuses`: what stations air now
 
 
 @dataclass(frozen=True, slots=True)

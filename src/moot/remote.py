@@ -135,7 +135,7 @@ class Remote:
         """A page of debates as lists show them: their rules and seats are not in it."""
         search = search or Search()
         params: dict[str, Any] = {
-            "status": list(search.statuses),
+            "status": [*search.statuses, *(["broadcasting"] if search.broadcasting else [])],
             "format": search.format,
             "q": search.words or None,
             "limit": min(search.limit, PAGE),

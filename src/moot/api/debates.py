@@ -37,6 +37,7 @@ Key = Annotated[
         examples=["7f9c2ba4-e88f-4f9d-9c1e-6f1f7d1c2b3a"],
     ),
 ]
+Listed = Literal[Status, "broadcasting"]
 Verb = Literal["start", "stop", "pause", "resume", "end", "skip"]
 
 
@@ -107,7 +108,10 @@ async def create_council(moot: Moot, request: Request, key: Key = None) -> Respo
 )
 async def list_debates(
     moot: Moot,
-    status: Annotated[list[Status], Query(max_length=8, description="Any of these.")] = [],  # noqa: B006
+    status: Annotated[
+        list[Listed],
+        Query(max_length=9, description="Any of these; broadcasting: what stations air now."),
+    ] = [],  # noqa: B006
     format_: Annotated[str | None, Query(alias="format", max_length=100)] = None,
     q: Annotated[
         str, Query(max_length=500, description="Words of the motion, or of a speaker's name.")
@@ -120,7 +124,14 @@ async def list_debates(
     before = int(cursor) if cursor else None
     if before is not None and before >= 2**63:
         raise InputError("That is no cursor of a page; take `next` of one.", "cursor")
-    search = Search(tuple(dict.fromkeys(status)), format_, q, (), limit, before)
+    search = Search(
+        statuses=tuple(one for one in dict.fromkeys(status) if one != "broadcasting"),
+        broadcasting="broadcasting" in status,
+        format=format_,
+        words=q,
+        limit=limit,
+        before=before,
+    )
     found = await moot.service.find(search)
     items = [codec.listed(debate) for debate in found.debates]
     return as_json({"items": items, "next": str(found.next) if found.next is not None else None})

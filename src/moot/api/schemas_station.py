@@ -35,7 +35,7 @@ Id = Annotated[str, Field(pattern=ID_PATTERN, examples=[ID_EXAMPLE])]
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME, examples=["Ada"])]
 Bio = Annotated[str, Field(max_length=MAX_BIO)]
 Motion = Annotated[str, Field(min_length=1, max_length=MAX_MOTION)]
-Shown = Literal["scheduled", "broadcasting", "paused", "completed", "stopped", "failed"]
+Shown = Literal["scheduled", "queued", "broadcasting", "paused", "completed", "stopped", "failed"]
 
 
 def _change(example: dict[str, Any]) -> Callable[[dict[str, Any]], None]:

@@ -44,7 +44,8 @@ def list_(
     """The newest debates."""
     from moot.ports import Search
 
-    search = Search(_statuses(status or []), format_, query, limit=limit)
+    on_air = "broadcasting" in (status or [])
+    search = Search(_statuses(status or []), format_, query, limit=limit, broadcasting=on_air)
     rows = _ask(lambda service: _rows(service, search))
     if json:
         _print([row for row, _ in rows])
@@ -86,8 +87,8 @@ def _statuses(given: list[str]) -> "tuple[Status, ...]":
     from moot.core.status import STATUSES
 
     for name in given:
-        if name not in STATUSES:
-            known = ", ".join(STATUSES)
+        if name not in (*STATUSES, "broadcasting"):
+            known = ", ".join((*STATUSES, "broadcasting"))
             raise InputError(f"There is no status {name!r}; there are {known}.", "status")
     return tuple(status for status in STATUSES if status in given)
 

@@ -23,7 +23,9 @@ class _Told:
     id: str
     motion: str
     format: str
-    status: Literal["scheduled", "broadcasting", "paused", "completed", "stopped", "failed"]
+    status: Literal[
+        "scheduled", "queued", "broadcasting", "paused", "completed", "stopped", "failed"
+    ]
     started_at: str | None
     ended_at: str | None
     stop_reason: StopReason | None
