@@ -109,6 +109,7 @@ class Search:
     hidden: tuple[str, ...] = ()  # formats that are switched off
     limit: int = 50
     before: int | None = None  # a page's `next`
+    broadcasting: bool = False  # beside `statuses`: what stations air now
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,6 +470,14 @@ class Clock(Protocol):
     def now(self) -> float: ...
 
 
+@dataclass(frozen=True, slots=True)
+class FormatProblem:
+    """A file of the user's own that is not a format, and why."""
+
+    file: str  # its name in the folder
+    detail: str
+
+
 class Formats(Protocol):
     """Which formats there are."""
 
@@ -481,4 +490,8 @@ class Formats(Protocol):
 
     def get(self, name: str) -> Format: ...
 
-    def all(self) -> list[Format]: ...
+    def all(self) -> list[Format]:
+        """Those that can be used; of the others `problems` says why not."""
+        ...
+
+    def problems(self) -> list[FormatProblem]: ...

@@ -26,6 +26,7 @@ from moot.errors import InputError, NotFoundError
 from moot.ports import Search
 from moot.settings import Settings
 from moot.store import files, lists, runs, schema
+from moot.store import replay as replaying
 from moot.store.database import Database, connect
 from moot.store.files import as_json
 from moot.store.query import Connection
@@ -511,6 +512,67 @@ def test_things_that_are_no_files_are_reported(
     shutil.rmtree(folder)
     folder.write_text("a file where a folder should be")
     assert not read_folder(tmp_path, copy.id).found
+
+
+def test_a_folder_that_is_a_link_is_not_followed(
+    held: tuple[Settings, dict[str, str]], tmp_path: Path
+) -> None:
+    settings, ids = held
+    copy, home = Copy(settings.home, ids["council"]), tmp_path / "home"
+    copy.lay_out(tmp_path / "elsewhere", {})
+    debates = home / "records" / "debates"
+    debates.mkdir(parents=True)
+    place = f"records/debates/{copy.id}"
+    for target in (tmp_path / "elsewhere" / place, Path("/"), tmp_path / "nothing"):
+        (debates / copy.id).symlink_to(target)
+        replay = read_folder(home, copy.id)
+        assert (replay.found, replay.complete, replay.debate) == (target.is_dir(), False, None)
+        assert replay.documents == {}
+        assert replay.issues[0] == f"{place}: it is a link, which is not followed."
+        done = run_reindex(a_home(home))
+        assert (done.indexed, list(done.skipped)) == ([], [copy.id])
+        assert done.skipped[copy.id][0] == f"{place}: it is a link, which is not followed."
+        (debates / copy.id).unlink()
+    # what lies on another disk as a whole is the user's own choice
+    shutil.rmtree(home)
+    home.mkdir()
+    (home / "records").symlink_to(tmp_path / "elsewhere" / "records")
+    assert read_folder(home, copy.id).issues == ()
+
+
+def test_a_record_that_is_a_link_is_not_followed(
+    held: tuple[Settings, dict[str, str]], tmp_path: Path
+) -> None:
+    settings, ids = held
+    copy = Copy(settings.home, ids["council"])
+    copy.lay_out(tmp_path, {})
+    record = next(tmp_path.glob(f"records/[dw]*/{copy.id}.json"))
+    record.rename(tmp_path / "elsewhere.json")
+    record.symlink_to(tmp_path / "elsewhere.json")
+    replay = read_folder(tmp_path, copy.id)
+    assert (replay.record, replay.complete) == (None, False)
+    assert any("decisions" in issue and "cannot be read" in issue for issue in replay.issues)
+
+
+def test_no_more_of_a_folder_is_read_than_a_debate_can_hold(
+    held: tuple[Settings, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, ids = held
+    copy = Copy(settings.home, ids["duel"])
+    copy.lay_out(tmp_path, {})
+    folder = tmp_path / copy.root
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    monkeypatch.setattr(replaying, "MAX_BYTES", size + 5000)
+    assert read_folder(tmp_path, copy.id).issues == ()
+    for name in ("a", "b"):
+        with (folder / name).open("wb") as file:
+            file.truncate(4000)
+    data = replaying._read_all(folder, found := replaying._Findings())
+    assert sum(map(len, data.values())) <= size + 5000
+    assert any("with it the folder is larger than any of moot's" in issue for issue in found.issues)
+    monkeypatch.setattr(replaying, "MAX_ENTRIES", 8)
+    issues = read_folder(tmp_path, copy.id).issues
+    assert f"{copy.root.rstrip('/')}: it holds more files than any debate has." in issues
 
 
 @pytest.mark.parametrize("debate_id", [

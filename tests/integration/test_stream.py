@@ -5,13 +5,15 @@ import json
 import threading
 import time
 from collections import Counter, defaultdict, deque
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from moot.api import hub, server, stream
-from moot.api.debates import LISTED
+from moot.core.codec import LISTED
 from moot.core.debate import Usage
 from moot.core.events import Delta, Event
 from moot.errors import ProviderError, ProviderUnavailableError
@@ -142,7 +144,21 @@ def test_the_header_beats_the_query(tmp_path: Path) -> None:
 def test_an_id_that_is_no_whole_number_is_refused(tmp_path: Path) -> None:
     with served(tmp_path / "home", ScriptedSpeaker()) as at:
         path = f"/debates/{at.create(start=False)['id']}/events"
-        for given in ("-1", "1.5", "abc", "9" * 30, "+1", "0x1", "1e3", "1 2", "1,2", "\xb2"):
+        for given in (
+            "-1",
+            "1.5",
+            "abc",
+            "9" * 5000 + "x",
+            "+1",
+            "1_0",
+            "1.0",
+            "\xb9",
+            "0x1",
+            "1e3",
+            "1 2",
+            "1,2",
+            "\xb2",
+        ):
             asked = at.http.get(path, params={"last_event_id": given})
             with Client(at.port, path, given) as client:
                 body = client.whole()
@@ -170,6 +186,41 @@ def test_an_id_beyond_the_log_begins_again(tmp_path: Path) -> None:
             assert [frame.event for frame in heard[:2]] == ["retry", "reset"]
             assert seqs(heard) == list(range(1, debate["last_seq"] + 1))
             assert heard[-1].event == "end"
+
+
+def test_blanks_do_not_count_and_no_number_is_too_long(tmp_path: Path) -> None:
+    with served(tmp_path / "home", ScriptedSpeaker()) as at:
+        debate = ended(at)
+        path, last = f"/debates/{debate['id']}/events", debate["last_seq"]
+        everything = list(range(1, last + 1))
+
+        def heard(given: str) -> Iterator[list[Heard]]:
+            with Client(at.port, path, given) as client:
+                yield client.rest()
+            with Client(at.port, f"{path}?last_event_id={quote(given)}") as client:
+                yield client.rest()
+
+        for given in ("3 ", " 3", "\t3 \t", "003"):
+            for frames in heard(given):
+                assert seqs(frames) == list(range(4, last + 1)), given
+        for given in (" ", "0" * 30):
+            for frames in heard(given):
+                assert [frame.event for frame in frames[:2]] == ["retry", "status"]
+                assert seqs(frames) == everything
+        for given in ("1" * 20, str(2**63), str(2**31), "9" * 5000, f" {last + 1} "):
+            for frames in heard(given):
+                assert [frame.event for frame in frames[:2]] == ["retry", "reset"], given[:30]
+                assert seqs(frames) == everything
+        turns = f"/debates/{debate['id']}/turns"
+        for given in ("9" * 5000, str(2**31), str(2**63)):
+            assert at.http.get(turns, params={"after": given}).json() == {"items": []}
+        assert (
+            len(at.http.get(turns, params={"after": " 0 "}).json()["items"])
+            == debate["progress"]["done"]
+        )
+        for given in ("-1", "+1", "1.0", "1_0", "\u0661", "x", "", "9" * 5000 + "x"):
+            answer = at.http.get(turns, params={"after": given})
+            assert (answer.status_code, answer.json()["field"]) == (422, "after"), given[:30]
 
 
 def test_there_is_none_of_a_debate_that_is_not(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import hashlib
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Header, Query, Request, Response
+from pydantic import BeforeValidator
 
 from moot.api import schemas
 from moot.api.common import Context, DebateId, JsonRoute, Moot, as_json, refusals
@@ -19,10 +20,8 @@ from moot.store.reindex import examine
 from moot.store.replay import document
 
 router = APIRouter(tags=["debates"], route_class=JsonRoute)
-LISTED = (
-    "id", "motion", "format", "status", "stage", "round", "progress", "degraded", "stop_reason",
-    "failure", "usage", "created_at", "updated_at",
-)  # fmt: skip
+BLANKS = " \t"  # what may stand around a header's value
+BEYOND = 2**31 - 1  # no log is that long
 MADE = {
     "description": "The debate, as it begins",
     "headers": {"Location": {"schema": {"type": "string"}, "description": "Where it is."}},
@@ -38,13 +37,26 @@ Key = Annotated[
         examples=["7f9c2ba4-e88f-4f9d-9c1e-6f1f7d1c2b3a"],
     ),
 ]
+Listed = Literal[Status, "broadcasting"]
 Verb = Literal["start", "stop", "pause", "resume", "end", "skip"]
 
 
-def listed(debate: Debate) -> dict[str, Any]:
-    """A debate as lists show it."""
-    whole = codec.debate(debate)
-    return {name: whole[name] for name in LISTED}
+def whole_number(text: str) -> int | None:
+    """The number that a text is, blanks around it aside, or None. However many digits it has, one
+    beyond every log is as good as the next."""
+    digits = text.strip(BLANKS)
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    return min(int(digits.lstrip("0")[:19] or "0"), BEYOND)
+
+
+def _seq(given: object) -> object:
+    if not isinstance(given, str):
+        return given
+    seq = whole_number(given)
+    if seq is None:
+        raise ValueError(f"a whole number is wanted, not {given[:40]!a}")
+    return seq
 
 
 def shown(debate: Debate) -> dict[str, Any]:
@@ -96,7 +108,10 @@ async def create_council(moot: Moot, request: Request, key: Key = None) -> Respo
 )
 async def list_debates(
     moot: Moot,
-    status: Annotated[list[Status], Query(max_length=8, description="Any of these.")] = [],  # noqa: B006
+    status: Annotated[
+        list[Listed],
+        Query(max_length=9, description="Any of these; broadcasting: what stations air now."),
+    ] = [],  # noqa: B006
     format_: Annotated[str | None, Query(alias="format", max_length=100)] = None,
     q: Annotated[
         str, Query(max_length=500, description="Words of the motion, or of a speaker's name.")
@@ -109,9 +124,16 @@ async def list_debates(
     before = int(cursor) if cursor else None
     if before is not None and before >= 2**63:
         raise InputError("That is no cursor of a page; take `next` of one.", "cursor")
-    search = Search(tuple(dict.fromkeys(status)), format_, q, (), limit, before)
+    search = Search(
+        statuses=tuple(one for one in dict.fromkeys(status) if one != "broadcasting"),
+        broadcasting="broadcasting" in status,
+        format=format_,
+        words=q,
+        limit=limit,
+        before=before,
+    )
     found = await moot.service.find(search)
-    items = [listed(debate) for debate in found.debates]
+    items = [codec.listed(debate) for debate in found.debates]
     return as_json({"items": items, "next": str(found.next) if found.next is not None else None})
 
 
@@ -134,7 +156,9 @@ async def get_debate(moot: Moot, debate_id: DebateId) -> Response:
 async def get_turns(
     moot: Moot,
     debate_id: DebateId,
-    after: Annotated[int, Query(ge=0, lt=2**31, description="Only turns with seq > after.")] = 0,
+    after: Annotated[
+        int, BeforeValidator(_seq), Query(ge=0, description="Only turns with seq > after.")
+    ] = 0,
 ) -> Response:
     said = await moot.service.turns(debate_id, after)
     return as_json({"items": [codec.turn(turn) for turn in said]})
@@ -306,8 +330,9 @@ def _made(debate: Debate) -> Response:
 def last_heard(header: str | None, query: str | None) -> int | None:
     """What a client says it has: the header beats the query. None: nothing yet."""
     given = header if header is not None else query
-    if given is None or given == "":
+    if given is None or not given.strip(BLANKS):
         return None
-    if not (given.isascii() and given.isdigit()) or len(given) > 18:
+    seq = whole_number(given)
+    if seq is None:
         raise ProblemError(400, f"Last-Event-ID is a whole number, not {given[:40]!a}.")
-    return int(given)
+    return seq

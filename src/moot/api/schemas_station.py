@@ -14,7 +14,9 @@ from moot.api.schemas import (
     LimitsAsked,
     Model,
     Participant,
+    Place,
     Progress,
+    StageOfDebate,
     Turn,
     Whole,
 )
@@ -33,7 +35,7 @@ Id = Annotated[str, Field(pattern=ID_PATTERN, examples=[ID_EXAMPLE])]
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME, examples=["Ada"])]
 Bio = Annotated[str, Field(max_length=MAX_BIO)]
 Motion = Annotated[str, Field(min_length=1, max_length=MAX_MOTION)]
-Shown = Literal["scheduled", "broadcasting", "paused", "completed", "stopped", "failed"]
+Shown = Literal["scheduled", "queued", "broadcasting", "paused", "completed", "stopped", "failed"]
 
 
 def _change(example: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
@@ -343,6 +345,8 @@ class DebateOnAir(Answer):
     stop_reason: StopReason | None
     stage: str | None
     round: int | None
+    place: Place | None
+    stages: list[StageOfDebate]
     progress: Progress
     participants: list[Participant]
     host: Participant | None

@@ -7,7 +7,7 @@ import typer
 
 from moot.cli.ask import flat
 from moot.core.clean import visible
-from moot.core.codec_station import ON_AIR
+from moot.core.codec_station import shown_status
 from moot.core.station import Conversation, Programme, Station
 from moot.core.times import seconds
 
@@ -84,7 +84,7 @@ def _began(one: Conversation, zone: str) -> str:
 
 
 def _status(one: Conversation) -> str:
-    status = "broadcasting" if one.debate.status in ON_AIR else one.debate.status
+    status = shown_status(one.debate)
     return f"{status} (degraded)" if one.debate.degraded else status
 
 

@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from moot.core.debate import Debate
 from moot.core.station import Agent, Conversation, Programme, Slot, Station, Voice
+from moot.core.status import Status
 from moot.core.times import iso
 
-ON_AIR = frozenset({"queued", "running", "ending"})
+BROADCASTING: frozenset[Status] = frozenset({"running", "ending"})
 """What a debate's status is while its conversation reads `broadcasting`."""
 
 
@@ -51,6 +53,11 @@ def station(value: Station) -> dict[str, Any]:
     }
 
 
+def shown_status(debate: Debate) -> str:
+    """A conversation's status, as stations show it."""
+    return "broadcasting" if debate.status in BROADCASTING else debate.status
+
+
 def conversation(value: Conversation) -> dict[str, Any]:
     debate = value.debate
     return {
@@ -58,7 +65,7 @@ def conversation(value: Conversation) -> dict[str, Any]:
         "station": value.station_id,
         "motion": debate.motion,
         "format": debate.format,
-        "status": "broadcasting" if debate.status in ON_AIR else debate.status,
+        "status": shown_status(debate),
         "due": iso(value.due),
         "called": value.waiting and value.called > 0,
         "started_at": debate.started_at,

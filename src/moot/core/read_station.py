@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from moot.core.debate import Cursor, Debate, Limits, Participant
-from moot.core.format import Format
+from moot.core.read import bare_rules
 from moot.core.station import Agent, Brought, Conversation, Programme, Slot, Station
 from moot.core.status import StopReason
 from moot.core.times import seconds
@@ -23,7 +23,9 @@ class _Told:
     id: str
     motion: str
     format: str
-    status: Literal["scheduled", "broadcasting", "paused", "completed", "stopped", "failed"]
+    status: Literal[
+        "scheduled", "queued", "broadcasting", "paused", "completed", "stopped", "failed"
+    ]
     started_at: str | None
     ended_at: str | None
     stop_reason: StopReason | None
@@ -85,7 +87,7 @@ def _debate(told: _Told, agents: tuple[Agent, ...], seats: list[str]) -> Debate:
     return Debate(
         id=told.id,
         motion=told.motion,
-        rules=Format.model_construct(name=told.format),
+        rules=bare_rules(told.format),
         participants=tuple(
             Participant(seat, one.name, one.model, one.stance, bio=one.bio)
             for seat, one in zip(seats, agents, strict=True)

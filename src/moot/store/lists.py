@@ -4,16 +4,18 @@ A page is a range of one index, or several merged: it costs the same however man
 are. What no index can tell is looked at debate by debate, and no more than `LOOKED_AT` of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import chain
 from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import bindparam, select
 
+from moot.core.codec_station import BROADCASTING
 from moot.ports import Found, Search
 from moot.store import runs, search
-from moot.store.query import Connection, Query, planned_anew
+from moot.store.query import Connection, Query, can_hold, planned_anew
+from moot.store.tables import conversations
 from moot.store.tables import runs as table
 
 LOOKED_AT = 2000
@@ -36,14 +38,18 @@ ALL = Query(_candidates)
 IN_STATUS = Query(_candidates.where(_in_status))
 OF_FORMAT = Query(_of_format)
 OF_FORMAT_IN_STATUS = Query(_of_format.where(_in_status))
+_aired = table.join(conversations, conversations.c.debate_id == table.c.id)
+ON_AIR = Query(_candidates.select_from(_aired).where(_in_status))
 
 
 def find(conn: Connection, asked: Search) -> Found:
-    if asked.format is not None and asked.format in asked.hidden:
+    wanted = asked.format
+    if wanted is not None and (wanted in asked.hidden or not can_hold(wanted)):
         return Found([], None)
     conn = planned_anew(conn)
+    on_air = _on_air(conn) if asked.broadcasting else frozenset[int]()
     if not asked.words.strip():
-        return _page(conn, asked, _by_index(conn, asked), lambda row: _shown(asked, row))
+        return _page(conn, asked, _by_index(conn, asked), lambda row: _shown(asked, row, on_air))
     words = search.words(asked.words)
     if not words:
         return Found([], None)
@@ -52,7 +58,7 @@ def find(conn: Connection, asked: Search) -> Found:
     def look(before: int, limit: int) -> list[Row]:
         return search.matching(conn, words, before, limit)
 
-    return _page(conn, asked, look, lambda row: _shown(asked, row) and _holds(row, long))
+    return _page(conn, asked, look, lambda row: _shown(asked, row, on_air) and _holds(row, long))
 
 
 def _by_index(conn: Connection, asked: Search) -> Look:
@@ -61,12 +67,15 @@ def _by_index(conn: Connection, asked: Search) -> Look:
         query = IN_STATUS if asked.statuses else ALL
     else:
         query = OF_FORMAT_IN_STATUS if asked.statuses else OF_FORMAT
-    wanted = dict.fromkeys(asked.statuses or (None,))
+    wanted = asked.statuses or (() if asked.broadcasting else (None,))
+    ranges = [(query, status) for status in dict.fromkeys(wanted)]
+    ranges += [(ON_AIR, status) for status in BROADCASTING] if asked.broadcasting else []
 
     def look(before: int, limit: int) -> list[Row]:
         params = {"format": asked.format, "before": before, "limit": limit}
-        found = [query.rows(conn, {**params, "status": status}) for status in wanted]
-        return sorted(chain(*found), key=itemgetter("number"), reverse=True)[:limit]
+        found = [query.rows(conn, {**params, "status": status}) for query, status in ranges]
+        rows = {row["number"]: row for row in chain(*found)}  # of two ranges, once
+        return sorted(rows.values(), key=itemgetter("number"), reverse=True)[:limit]
 
     return look
 
@@ -90,9 +99,17 @@ def _page(conn: Connection, asked: Search, look: Look, fits: Callable[[Row], boo
     return Found(runs.by_numbers(conn, page), before if more else None)
 
 
-def _shown(asked: Search, row: Row) -> bool:
+def _on_air(conn: Connection) -> frozenset[int]:
+    """What stations air now: as many as there are stations, or hardly more."""
+    params = {"before": TOP, "limit": LOOKED_AT}
+    found = [ON_AIR.rows(conn, {**params, "status": status}) for status in BROADCASTING]
+    return frozenset(row["number"] for row in chain(*found))
+
+
+def _shown(asked: Search, row: Row, on_air: Collection[int]) -> bool:
+    any_status = not asked.statuses and not asked.broadcasting
     return (
-        (not asked.statuses or row["status"] in asked.statuses)
+        (any_status or row["status"] in asked.statuses or row["number"] in on_air)
         and (asked.format is None or row["format"] == asked.format)
         and row["format"] not in asked.hidden
     )

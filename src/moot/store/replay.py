@@ -30,13 +30,17 @@ from moot.errors import PacketError
 from moot.store import files
 
 MAX_BYTES = 256 * 1024 * 1024
-"""No file of moot's comes near."""
+"""No file of moot's comes near, nor do all files of a folder."""
+MAX_ENTRIES = 10_000
+"""Files and folders below a debate's; a debate has 2,000 rounds at most."""
 MAX_DEPTH = 60
 MAX_LISTED = 20
 """So many differences of one file are listed; the others are counted."""
 
 REPORT = frozenset(files.REPORT)
 """Known by the manifest alone, where `files.contents` does not make them."""
+
+PLACE = "records/debates/"
 
 P = ParamSpec("P")
 _RECORD = re.compile(r"writeback:(records/(?:decisions|worklogs)/(debate_[0-9a-z_]+)\.json)")
@@ -95,12 +99,14 @@ def shown(text: str) -> str:
 
 def read_folder(home: Path, debate_id: str) -> Replay:
     """Rebuild a debate from its files. Whatever they hold, this gives issues, not errors."""
-    root = home / "records" / "debates" / check_id(debate_id)
+    root = home / PLACE / check_id(debate_id)
     findings = _Findings()
-    if not root.is_dir():
-        findings.damage(f"records/debates/{debate_id}", "there is no such folder.")
+    if root.is_symlink():
+        findings.damage(f"{PLACE}{debate_id}", "it is a link, which is not followed.")
+    elif not root.is_dir():
+        findings.damage(f"{PLACE}{debate_id}", "there is no such folder.")
     with files.at_rest(root):
-        data = _read_all(root, findings)
+        data = {} if root.is_symlink() else _read_all(root, findings)
     documents = _parse_all(data, findings)
     _check_manifest(debate_id, data, documents.get("manifest.json"), findings)
     debate, turns, events = _rebuild(documents, findings)
@@ -131,17 +137,24 @@ def read_folder(home: Path, debate_id: str) -> Replay:
 
 
 def _read_all(root: Path, findings: _Findings) -> dict[str, bytes]:
-    """Every plain file below the folder. Names from a manifest never become paths."""
+    """Every plain file below the folder, unless it holds more than a debate can. Names from a
+    manifest never become paths."""
     data: dict[str, bytes] = {}
+    room, entries = MAX_BYTES, 0
     for place, below, names in os.walk(root, onerror=lambda error: _unreadable(error, findings)):
         inside = Path(place)
+        entries += len(below) + len(names)
+        if entries > MAX_ENTRIES:
+            findings.damage(f"{PLACE}{root.name}", "it holds more files than any debate has.")
+            break
         links = [name for name in below if (inside / name).is_symlink()]
         for name in sorted([*names, *links]):
             path = (inside / name).relative_to(root).as_posix()
             if _TEMPORARY.fullmatch(path):
                 continue  # of a process that died half-way through a file
             try:
-                data[path] = _bytes(inside / name)
+                data[path] = _bytes(inside / name, room)
+                room -= len(data[path])
             except (OSError, ValueError) as error:
                 findings.damage(path, f"it cannot be read: {why(error)}.")
         rest = [name for name in below if name not in links]
@@ -154,17 +167,18 @@ def _unreadable(error: OSError, findings: _Findings) -> None:
     findings.damage(Path(str(error.filename)).name, f"it cannot be read: {why(error)}.")
 
 
-def _bytes(path: Path) -> bytes:
+def _bytes(path: Path, most: int = MAX_BYTES) -> bytes:
     """A plain file's content; no link is followed, and no pipe waited for."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         info = os.fstat(handle)
         if not stat.S_ISREG(info.st_mode):
             raise ValueError("it is no plain file")
-        if info.st_size > MAX_BYTES:
-            raise ValueError("it is larger than any file of moot's")
+        if info.st_size > most:
+            what = "it is" if info.st_size > MAX_BYTES else "with it the folder is"
+            raise ValueError(f"{what} larger than any of moot's")
         with os.fdopen(handle, "rb", closefd=False) as file:
-            return file.read(MAX_BYTES)
+            return file.read(most)
     finally:
         os.close(handle)
 

@@ -47,7 +47,7 @@ export interface Conversation {
   station: string
   motion: string
   format: string
-  status: 'scheduled' | 'broadcasting' | 'paused' | 'completed' | 'stopped' | 'failed'
+  status: 'scheduled' | 'queued' | 'broadcasting' | 'paused' | 'completed' | 'stopped' | 'failed'
   due: string
   called: boolean
   started_at: string | null
