@@ -204,7 +204,7 @@ class Reporter:
             raise StateError(f"Nobody has come to the end of this report in {MOST_TRIES} calls.")
         if not reading.speakers(job.debate, job.turns):
             return None
-        for attempt in range(1, retry.MAX_RETRIES + 3):  # a repair beside the retries
+        for attempt in range(1, retry.MAX_RETRIES + 2):
             card = await asyncio.to_thread(self._speaker.card, job.model)
             if card.model == UNDERSTUDY:
                 return None
