@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Literal
 
 from moot.core import shapes
+from moot.core.clean import visible
 from moot.core.debate import Debate, Participant, Turn
 from moot.core.schedule import Step
 
@@ -27,7 +28,7 @@ _NOTE = 32  # tokens that the note of what was left out may take
 
 def estimate(text: str) -> int:
     """Roughly how many tokens a text takes; rather too many than too few."""
-    return len(text.encode()) // 3 + 4
+    return len(text.encode("utf-8", "surrogatepass")) // 3 + 4
 
 
 def quote(text: str) -> str:
@@ -151,7 +152,8 @@ def render(
 def repair(messages: Sequence[Message], said: str, problem: str) -> tuple[Message, ...]:
     """The same prompt, with the answer that had not its shape and what was wrong with it."""
     ask = f"That answer cannot be used: {problem}. Answer again, with the JSON object alone."
-    return (*messages, Message("assistant", said[:6000] or "(nothing)"), Message("user", ask))
+    shown = visible(said[:6000]) or "(nothing)"  # half a surrogate pair cannot be sent
+    return (*messages, Message("assistant", shown), Message("user", ask))
 
 
 def size(messages: Sequence[Message]) -> int:

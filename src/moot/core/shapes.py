@@ -187,10 +187,11 @@ def _first(error: ValidationError) -> str:
 
 
 def find(text: str) -> dict[str, Any]:
-    """The JSON object in a reply that may wrap it in prose or a fence. ValueError if none is."""
+    """The JSON object in a reply that may wrap it in prose or a fence: the longest, if there are
+    several. ValueError if none is."""
     decoder = json.JSONDecoder()
     best: dict[str, Any] | None = None
-    place, tries = text.find("{"), 0
+    place, tries, longest = text.find("{"), 0, 0
     while place >= 0 and tries < 50:
         tries += 1
         try:
@@ -200,8 +201,8 @@ def find(text: str) -> dict[str, Any]:
                 break  # an object that is broken or cut: what stands inside it is no answer
             place = text.find("{", place + 1)
             continue
-        if isinstance(found, dict) and (best is None or len(str(found)) > len(str(best))):  # pyright: ignore[reportUnknownArgumentType]
-            best = found  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(found, dict) and end - place > longest:
+            best, longest = found, end - place  # pyright: ignore[reportUnknownVariableType]
         place = text.find("{", end)
     if best is None:
         raise ValueError("the answer holds no complete JSON object")
