@@ -382,6 +382,18 @@ def test_prompt_caches_are_asked_for_where_they_must_be() -> None:
     run(caches)
 
 
+def test_vendors_are_asked_to_keep_nothing() -> None:
+    async def kept(router: Router, server: Wire) -> None:
+        for vendor in VENDORS:
+            await router.speak(call(f"{vendor}:{MODELS[vendor]}"), _nothing)
+        openai, claude, gemini, local = (request.body for request in server.requests)
+        assert openai["store"] is gemini["store"] is False
+        assert "store" not in claude  # which has no such choice
+        assert "store" not in local
+
+    run(kept)
+
+
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_thoughts_are_not_said(vendor: str) -> None:
     async def thoughts(router: Router, _: Wire) -> None:
