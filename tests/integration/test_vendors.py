@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import pytest
 
-from moot.core import shapes
+from moot.core import prompts, shapes
 from moot.core.debate import Debate
 from moot.core.prompts import Message
 from moot.core.schedule import Step
@@ -28,6 +28,8 @@ from moot.ports import WHOLE, Call, ModelCard, Reply, Say
 # pytest finds it from the root of the repo, pyright looks from tests/
 from tests.integration import wire
 from tests.integration.wire import Wire
+from tests.unit.core.test_prompts import steps_of
+from tests.unit.models.test_small import council
 
 KEY = "sk-canary-7f3a"
 VENDORS = ("openai", "claude", "gemini", "local")
@@ -450,6 +452,48 @@ def test_json_where_it_is_asked_for() -> None:
         assert "json_schema" in str(server.requests[-1].body)  # a grammar, on a local server
 
     run(structured)
+
+
+def found(value: Any, name: str) -> list[Any]:
+    """What stands under that name in a request, however deep."""
+    if isinstance(value, list):
+        return [hit for part in cast(list[Any], value) for hit in found(part, name)]
+    if not isinstance(value, dict):
+        return []
+    told = cast(dict[str, Any], value)
+    own = [told[name]] if name in told else []
+    return own + [hit for part in told.values() for hit in found(part, name)]
+
+
+SHAPED = {**MODELS, "claude as a tool": "wire-json"}
+
+
+@pytest.mark.parametrize("who", SHAPED)
+def test_a_role_can_only_be_one_that_is_meant(who: str) -> None:
+    """A model that obeys the schema names its target, and those who challenged it."""
+
+    async def shaped(router: Router, server: Wire) -> None:
+        model = f"{who.partition(' ')[0]}:{SHAPED[who]}"
+        for now, ahead in list(steps_of(council()))[1:3]:  # the challenges, and what follows
+            for step in ahead.steps:
+                schema = prompts.schema(step, now)
+                await router.speak(call(model, schema=schema), _nothing)
+                body = server.requests[-1].body
+                named = [field.get("enum") for field in found(body, "targetRole")]
+                asked = [field.get("enum") for field in found(body, "sourceRole")]
+                if step.answer == "challenge":
+                    assert (named, asked) == ([[now.seat(step.target or "").role]], [])
+                else:
+                    assert (named, asked) == ([], [CHALLENGERS.get(step.actor)])
+
+    run(shaped)
+
+
+CHALLENGERS = {
+    "proponent": ["Critic", "Analyst"],
+    "critic": ["Proponent", "Synthesizer"],
+    "synthesizer": ["Judge"],
+}
 
 
 async def gone(server: Wire) -> float:

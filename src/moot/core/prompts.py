@@ -7,7 +7,7 @@ caches hit. Another's words stand behind `> ` on every line: material, never an 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from moot.core import shapes
 from moot.core.clean import visible
@@ -147,6 +147,25 @@ def render(
     if isinstance(kept, range):
         return tuple(messages), tuple(heard.turns[kept.start : kept.stop])
     return tuple(messages), tuple(heard.turns[place] for place in kept)
+
+
+def schema(step: Step, debate: Debate) -> dict[str, Any] | None:
+    """The shape of a step's answer, with the roles that it can name; None for plain text."""
+    if step.answer == "text":
+        return None
+    role = debate.seat(step.actor).role
+    challenges = [stage.targets for stage in debate.rules.stages if stage.answer == "challenge"]
+    sources = [
+        seat.name
+        for seat in debate.participants
+        if any(targets.get(seat.role) == role for targets in challenges)
+    ]
+    return shapes.schema(step.answer, target(step, debate), sources)
+
+
+def target(step: Step, debate: Debate) -> str | None:
+    """Whom a step is aimed at, by name."""
+    return debate.seat(step.target).name if step.target else None
 
 
 def repair(messages: Sequence[Message], said: str, problem: str) -> tuple[Message, ...]:

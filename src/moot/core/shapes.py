@@ -149,9 +149,18 @@ SHAPES: Mapping[str, type[_Answer]] = {
 }
 
 
-def schema(name: str) -> dict[str, Any]:
-    """The JSON Schema that a model is held to."""
-    return SHAPES[name].model_json_schema(by_alias=True)
+def schema(name: str, target: str | None = None, sources: Sequence[str] = ()) -> dict[str, Any]:
+    """The JSON Schema that a model is held to. A challenge can only name its `target`, a response
+    only one of its `sources`, where they are known."""
+    made = SHAPES[name].model_json_schema(by_alias=True)
+    known = {"targetRole": [target] if target else [], "sourceRole": list(sources)}
+    for part in made.get("$defs", {}).values():
+        fields = part.get("properties", {})
+        for field, names in known.items():
+            if names and field in fields:
+                told = fields[field].get("description", "")
+                fields[field] = {"type": "string", "enum": names, "description": told}
+    return made
 
 
 def fields(name: str) -> str:
@@ -160,20 +169,20 @@ def fields(name: str) -> str:
 
 
 def read(name: str, data: Mapping[str, Any], target: str | None = None) -> dict[str, Any]:
-    """The answer in its canonical form. ValueError says what is wrong, in words for the model."""
+    """The answer in its canonical form; `target` is the role that a challenge must be aimed at.
+    ValueError says what is wrong, in words for the model."""
     try:
         answer = SHAPES[name].model_validate(data)
     except ValidationError as error:
         raise ValueError(_first(error)) from None
     if isinstance(answer, Challenges) and target is not None:
-        role = target.capitalize()
         aimed = tuple(
-            item.model_copy(update={"target_role": role})
+            item.model_copy(update={"target_role": target})
             for item in answer.challenges
-            if role.casefold() in item.target_role.casefold()
+            if target.casefold() in item.target_role.casefold()
         )
         if not aimed:
-            raise ValueError(f"challenges: none of them is aimed at {role}")
+            raise ValueError(f"challenges: none of them is aimed at {target}")
         answer = answer.model_copy(update={"challenges": aimed})
     return answer.model_dump(mode="json", by_alias=True)
 

@@ -363,7 +363,7 @@ class Advancer:
             debate=debate,
             step=step,
             heard=heard,
-            schema=shapes.schema(step.answer) if step.answer != "text" else None,
+            schema=prompts.schema(step, debate),
             again=wrong is not None,
         )
         reply = await self._call_out(run, attempt, call, self._say(speech), speech.pieces)
@@ -402,7 +402,8 @@ class Advancer:
         name = debate.seat(step.actor).name
         try:
             found = reply.data if reply.data is not None else shapes.find(reply.text)
-            data = shapes.read(step.answer, visible(found), step.target)
+            aimed_at = prompts.target(step, debate)
+            data = shapes.read(step.answer, visible(found), aimed_at)
             if data.get("position") in {seat.name for seat in debate.seats}:
                 raise ValueError("position: that is a role; it must be an answer to the problem")
         except ValueError as error:
