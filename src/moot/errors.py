@@ -80,12 +80,14 @@ class ProviderError(MootError):
         input_tokens: int = 0,
         output_tokens: int = 0,
         cost_usd: float = 0.0,
+        estimated: bool = False,
     ) -> None:
         super().__init__(message)
         self.retry_after = retry_after  # seconds the provider asked us to wait
-        self.input_tokens = input_tokens  # what the failed call used all the same, where known
+        self.input_tokens = input_tokens  # what the failed call used all the same
         self.output_tokens = output_tokens
         self.cost_usd = cost_usd
+        self.estimated = estimated  # nobody metered it
 
 
 class ProviderUnavailableError(ProviderError):
@@ -112,7 +114,7 @@ class ProviderRateLimitError(ProviderError):
 
 
 class ProviderTimeoutError(ProviderError):
-    """The answer was not complete within the turn's time."""
+    """The speaker was silent for too long, or spoke for too long."""
 
     code = "DEBATE_ERR_PROVIDER_TIMEOUT"
 

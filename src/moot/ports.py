@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from moot.core import prompts
 from moot.core.airing import Board, StationChange
 from moot.core.change import Change
 from moot.core.debate import NO_USAGE, Debate, Turn, Usage
@@ -14,6 +15,7 @@ from moot.core.reading import Read
 from moot.core.schedule import Step
 from moot.core.station import Agent, Conversation, Station
 from moot.core.status import Status
+from moot.core.transcript import UNDERSTUDY
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,10 @@ class ModelCard:
     small: bool = False  # it needs short asks, and repeats itself
 
 
+WHOLE = 4
+"""A whole turn may take this many times the longest silence."""
+
+
 def _as_given(seconds: float) -> None:
     """Nobody keeps the time of this call but its speaker."""
 
@@ -38,15 +44,29 @@ class Call:
     model: str  # "provider:name"
     messages: tuple[Message, ...]
     max_tokens: int
-    seconds: float  # from the call to the last token
+    seconds: float  # the longest silence, before the first word and between two words
     debate: Debate  # the scene, for a speaker that reads no prompt (the understudy)
     step: Step
     heard: tuple[Turn, ...]  # the turns this step may see, oldest first
     schema: Mapping[str, Any] | None = None  # JSON Schema of a structured answer
     again: bool = False  # the last answer could not be used: it had not its shape, or was an echo
+    longest: float | None = None  # from the call to its last word; None: WHOLE times `seconds`
     allow: Callable[[float], None] = _as_given
-    """Told by a speaker that lets calls wait: from now on it may take these seconds (inf while it
-    waits, `seconds` when it is made)."""
+    """Told by a speaker: from now on it may be silent for these seconds (inf while the call waits
+    to be made, `seconds` when it is made and with every word, said or not)."""
+
+    @property
+    def whole(self) -> float:
+        """The seconds that all of it may take, from when it is made."""
+        return self.seconds * WHOLE if self.longest is None else self.longest
+
+    def guess(self, card: ModelCard, said: str = "") -> Usage:
+        """What the call used, as far as one can tell, if nobody metered it."""
+        if card.model == UNDERSTUDY:
+            return Usage(estimated=True)
+        asked, told = prompts.size(self.messages), prompts.estimate(said) if said else 0
+        cost = asked * (card.input_price or 0.0) + told * (card.output_price or 0.0)
+        return Usage(asked, told, cost, estimated=True)
 
 
 @dataclass(frozen=True, slots=True)

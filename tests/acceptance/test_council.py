@@ -215,19 +215,54 @@ def test_then_it_is_invalid(settings: Settings) -> None:
     assert {turn.usage.calls for turn in failed} == {2}
 
 
-def test_a_repair_is_allowed_after_other_failures(settings: Settings) -> None:
+def nested(depth: int, opening: str = '{"a":', closing: str = "}") -> str:
+    return f'{{"position": {opening * depth}1{closing * depth}}}'
+
+
+ABSURD = {
+    "deep objects": nested(500),
+    "deep lists": nested(500, "[", "]"),
+    "a little too deep": nested(60),
+    "bottomless": nested(100_000),
+    "bottomless lists": nested(100_000, "[", "]"),
+    "a huge number": nested(0).replace("1", "9" * 5_000),
+    "a large number": nested(0).replace("1", "9" * 4_000),
+    "not a number": '{"position": NaN, "confidence": Infinity}',
+    "halves of characters": '{"position": "\\ud800", "claim": "\ud800"',
+    "nothing to see": '{"\u200bposition\u0000": "\u0000", "\ud800": {"\ud83d": 1}}',
+    "five megabytes": '{"position": "' + "x: \n" * 1_250_000 + '"}',
+    "a key of megabytes": '{"' + "k" * 2_000_000 + '": 1}',
+}
+
+
+@pytest.mark.parametrize("kind", ABSURD)
+def test_no_answer_breaks_its_reader(settings: Settings, kind: str) -> None:
+    speaker = ScriptedSpeaker(
+        lambda call: ABSURD[kind] if call.step.actor == "critic" else json.dumps(answer(call))
+    )
+    debate, turns, _ = go(hold(settings, speaker))
+    assert (debate.status, debate.degraded) == ("completed", True)
+    failed = [turn for turn in turns if turn.status == "failed"]
+    assert [turn.actor for turn in failed] == ["critic"] * 3
+    assert {turn.error_code for turn in failed} == {"DEBATE_ERR_PROVIDER_INVALID"}
+    assert len(speaker.calls) == 14 + 3 * 2  # each is shown its problem, once
+    assert debate.usage.input_tokens == 10 * len(speaker.calls)
+
+
+@pytest.mark.parametrize("late", [2, 3])
+def test_a_repair_is_one_of_the_three_retries(settings: Settings, late: int) -> None:
     tries: dict[tuple[str, int], int] = {}
 
     def script(call: Call) -> str | ProviderError:
         step = (call.step.actor, call.step.round)
         tries[step] = tries.get(step, 0) + 1
-        if step != ("judge", 5) or tries[step] == 5:
+        if step != ("judge", 5) or tries[step] == late + 2:
             return json.dumps(answer(call))
-        return "no json" if tries[step] == 4 else ProviderTimeoutError("slow")
+        return "no json" if tries[step] == late + 1 else ProviderTimeoutError("slow")
 
     debate, _, _ = go(hold(settings, ScriptedSpeaker(script)))
-    assert not debate.degraded
-    assert tries["judge", 5] == 5
+    assert debate.degraded == (late == 3)  # the last of its four calls was ill-shaped
+    assert tries["judge", 5] == 4
 
 
 def test_the_same_shape_whoever_speaks(settings: Settings) -> None:

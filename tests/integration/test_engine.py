@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from moot import ports
 from moot.bootstrap import open_service
 from moot.core import retry
 from moot.core.debate import Usage
@@ -23,6 +24,7 @@ from moot.errors import (
 from moot.ports import Call, Reply, Say
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker, plain
+from tests.integration.councils import council_speaker
 
 T = TypeVar("T")
 CHORUS = """
@@ -229,9 +231,98 @@ def test_a_speaker_that_keeps_no_deadline_is_cut_off(
             limits = {"max_turn_seconds": 5}
             made = await service.create("m", format="duel", limits=limits)
             done = await service.wait(made.id)
+            attempts = await service.attempts(made.id)
         assert done.status == "paused"
         assert done.failure is not None
         assert (done.failure.code, done.failure.attempts) == ("DEBATE_ERR_PROVIDER_TIMEOUT", 4)
+        assert "said nothing for 5 seconds" in done.failure.message
+        assert done.usage.estimated, "what hung was paid for all the same"
+        assert done.usage.input_tokens > 0
+        assert done.usage.cost_usd > 0
+        assert all(row["outcome"] == "failed" and row["estimated"] for row in attempts)
+        assert done.usage.input_tokens == sum(row["input_tokens"] for row in attempts)
+
+    go(work())
+
+
+class Talker(ScriptedSpeaker):
+    """Keeps no time of its own: says a word now and then, or only that it is alive."""
+
+    def __init__(self, words: int, aloud: bool = True) -> None:
+        super().__init__()
+        self.words = words
+        self.aloud = aloud
+
+    async def speak(self, call: Call, say: Say) -> Reply:
+        for _ in range(self.words):
+            await asyncio.sleep(0.1)
+            if self.aloud:
+                say("word ")
+            else:
+                call.allow(call.seconds)
+        return await super().speak(call, say)
+
+
+@pytest.mark.parametrize("aloud", [True, False])
+def test_a_speaker_who_goes_on_is_not_cut_off(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, aloud: bool
+) -> None:
+    monkeypatch.setattr(advance, "GRACE_SECONDS", -4.5)  # of the 5 s that a silence may take
+
+    async def work() -> None:
+        talker = Talker(20, aloud)
+        async with open_service(settings, speaker=talker) as service:
+            limits = {"max_turn_seconds": 5, "max_turns": 1}
+            made = await service.create("m", format="duel", limits=limits)
+            done = await service.wait(made.id)
+        assert (done.status, len(talker.calls)) == ("completed", 1)
+
+    go(work())
+
+
+def test_a_speaker_who_never_ends_is_cut_off(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(advance, "GRACE_SECONDS", -4.5)
+    monkeypatch.setattr(ports, "WHOLE", 1.1)  # so that a whole turn takes 5.5 s, less the 4.5
+
+    async def work() -> None:
+        async with open_service(settings, speaker=Talker(10_000)) as service:
+            limits = {"max_turn_seconds": 5}
+            made = await service.create("m", format="duel", limits=limits)
+            done = await service.wait(made.id)
+        assert done.failure
+        assert "was still speaking after 5.5 seconds" in done.failure.message
+        assert done.usage.estimated
+        assert done.usage.output_tokens > 4
+
+    go(work())
+
+
+@pytest.mark.parametrize("format_", ["duel", "council"])
+def test_an_answer_that_breaks_its_reader_is_invalid_and_paid(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, format_: str
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RecursionError("secret-key-123")
+
+    monkeypatch.setattr(advance, "clean", broken)
+
+    async def work() -> None:
+        speaker = council_speaker()
+        async with open_service(settings, speaker=speaker) as service:
+            if format_ == "council":
+                made = await service.council({"problem": "m", "outputType": "decision"})
+            else:
+                made = await service.create("m", format=format_)
+            done = await service.wait(made.id)
+            attempts = await service.attempts(made.id)
+        assert done.failure
+        assert done.failure.code == "DEBATE_ERR_PROVIDER_INVALID"
+        assert "secret-key-123" not in done.failure.message
+        assert len(speaker.calls) == len(attempts) == 4 * (5 if format_ == "council" else 1)
+        assert {row["outcome"] for row in attempts} == {"failed"}
+        assert done.usage.input_tokens == 10 * len(attempts)
 
     go(work())
 

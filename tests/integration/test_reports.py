@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from moot.bootstrap import open_service
-from moot.core import prompts, report, report_page, report_text, retry
+from moot.core import prompts, reading, report, report_page, report_text, retry
 from moot.core.debate import Debate, Usage
 from moot.core.reading import Reading, of_report
 from moot.engine import failpoints, reporting
@@ -309,6 +309,37 @@ def test_an_answer_without_its_shape_is_shown_to_the_model_once(tmp_path: Path) 
     assert (row.state, row.tries, len(voices.reports)) == ("failed", 2, 2)
     assert row.usage.input_tokens == 20, "what was paid is on record"
     assert filed(settings, debate.id)["method"] == "extraction"
+
+
+@pytest.mark.parametrize("depth", [500, 100_000])
+def test_an_answer_that_breaks_its_reader_is_paid_and_given_up(tmp_path: Path, depth: int) -> None:
+    deep = '{"summary": ' + "[" * depth + "]" * depth + "}"
+    settings, voices = a_home(tmp_path), Voices(lambda _: deep)
+
+    async def work(service: Service) -> ReportRow:
+        return await row_of(service, (await hold(service)).id)
+
+    row = run(settings, voices, work)
+    assert (row.state, row.tries, len(voices.reports)) == ("failed", 2, 2)
+    assert row.usage.input_tokens == 20
+
+
+def test_a_fault_of_ours_in_reading_a_report_is_paid_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("secret-key-123")
+
+    monkeypatch.setattr(reading, "read", broken)
+    settings, voices = a_home(tmp_path), Voices()
+
+    async def work(service: Service) -> ReportRow:
+        return await row_of(service, (await hold(service)).id)
+
+    row = run(settings, voices, work)
+    assert (row.state, row.tries) == ("failed", 4)
+    assert row.usage.input_tokens == 10 * len(voices.reports) == 40
+    assert "secret-key-123" not in (row.error or "")
 
 
 def test_a_window_that_proves_smaller_gets_a_shorter_prompt(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import pytest
 
-from moot.core import shapes
+from moot.core import prompts, shapes
 from moot.core.debate import Debate
 from moot.core.prompts import Message
 from moot.core.schedule import Step
@@ -23,11 +23,13 @@ from moot.errors import ProviderAuthError, ProviderError
 from moot.models.router import Providers, Router
 from moot.models.speak import _left_behind
 from moot.models.wire import _Bounded
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports import WHOLE, Call, ModelCard, Reply, Say
 
 # pytest finds it from the root of the repo, pyright looks from tests/
 from tests.integration import wire
 from tests.integration.wire import Wire
+from tests.unit.core.test_prompts import steps_of
+from tests.unit.models.test_small import council
 
 KEY = "sk-canary-7f3a"
 VENDORS = ("openai", "claude", "gemini", "local")
@@ -99,11 +101,11 @@ def run(test: Callable[[Router, Wire], Coroutine[Any, Any, None]]) -> None:
 
 
 async def fails(router: Router, model: str, seconds: float = 10.0, **more: Any) -> ProviderError:
-    """The error of a call that must fail, and that within its deadline."""
+    """The error of a call that must fail, and that within the time of a whole turn."""
     started = time.monotonic()
     with pytest.raises(ProviderError) as caught:
         await router.speak(call(model, seconds, **more), _nothing)
-    assert time.monotonic() - started < seconds + 0.8
+    assert time.monotonic() - started < seconds * WHOLE + 0.8
     error = caught.value
     assert NAMES[model.partition(":")[0]] in error.message
     assert error.message.endswith(".")
@@ -127,7 +129,8 @@ FAULTS = {
     "529": "UNAVAILABLE",
     "none": "TIMEOUT",  # no answer
     "late": "TIMEOUT",  # the first token is late
-    "slow": "TIMEOUT",  # the last token is late
+    "stuck": "TIMEOUT",  # the next token is late
+    "slow": "TIMEOUT",  # there is no last token
     "cut": "UNAVAILABLE",  # the stream cut half-way: the connection is gone,
     "short": "UNAVAILABLE",  # or the stream ends as if it were whole
     "fails": "UNAVAILABLE",  # an error inside the stream
@@ -144,7 +147,7 @@ FAULTS = {
     "lines": "INVALID",
     "heavy": "INVALID",  # an error whose body has 1 GB
 }
-ENDLESS = frozenset({"none", "late", "slow"})
+ENDLESS = frozenset({"none", "late", "stuck", "slow"})
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -180,6 +183,7 @@ def test_refused_connection(vendor: str) -> None:
             router = Router(providers, Understudy())
             error = await fails(router, f"{vendor}:any")
             assert error.code == "DEBATE_ERR_PROVIDER_UNAVAILABLE"
+            assert (error.input_tokens, error.estimated) == (0, False)
             await router.aclose()
 
         asyncio.run(main())
@@ -235,6 +239,68 @@ def test_what_a_failed_call_used_is_known() -> None:
         assert metered == (wire.INPUT_TOKENS, wire.OUTPUT_TOKENS)
 
     run(used)
+
+
+@pytest.mark.parametrize("fault", ["none", "late", "stuck", "dropped", "cut", "short"])
+def test_a_call_that_was_accepted_is_counted(fault: str) -> None:
+    async def counted(router: Router, server: Wire) -> None:
+        seconds = SECONDS if fault in ENDLESS else 10.0
+        models = [f"{vendor}:wire-{fault}" for vendor in VENDORS]
+        errors = await asyncio.gather(*(fails(router, model, seconds) for model in models))
+        assert len(server.requests) == len(VENDORS)
+        for model, error in zip(models, errors, strict=True):
+            assert error.estimated
+            assert error.input_tokens > 0
+            assert (error.output_tokens > 1) == (fault in ("stuck", "cut", "short"))
+            assert (error.cost_usd > 0) == bool(router.card(model).input_price)
+
+    run(counted)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 503])
+def test_a_call_that_was_refused_costs_nothing(status: int) -> None:
+    async def refused(router: Router, _: Wire) -> None:
+        for vendor in VENDORS:
+            error = await fails(router, f"{vendor}:wire-{status}")
+            assert (error.input_tokens, error.output_tokens, error.cost_usd) == (0, 0, 0.0)
+            assert not error.estimated
+
+    run(refused)
+
+
+@pytest.mark.parametrize("schema", [None, SCHEMA], ids=["text", "json"])
+@pytest.mark.parametrize("fault", ["long", "musing"])
+def test_a_speaker_who_goes_on_is_not_cut(fault: str, schema: dict[str, Any] | None) -> None:
+    """Each silence is short, the whole is longer than a silence may be."""
+
+    async def goes_on(router: Router, server: Wire) -> None:
+        server.pause = 0.3
+        signs: dict[str, list[float]] = {vendor: [] for vendor in VENDORS}
+        said: list[str] = []
+        calls = [
+            call(f"{vendor}:wire-{fault}", SECONDS, schema=schema, allow=signs[vendor].append)
+            for vendor in VENDORS
+        ]
+        replies = await asyncio.gather(*(router.speak(one, said.append) for one in calls))
+        text = "yes" if fault == "musing" else "".join(wire.WORDS)
+        assert {reply.text for reply in replies} == {text}
+        assert bool(said) == (schema is None)
+        for seconds in signs.values():  # thoughts and pieces of JSON are signs of life, too
+            assert seconds[-len(wire.WORDS) :] == [SECONDS] * len(wire.WORDS)
+
+    run(goes_on)
+
+
+def test_which_limit_was_reached() -> None:
+    async def limits(router: Router, _: Wire) -> None:
+        late = "Restart the speaker, or allow longer turns."
+        for fault in ("none", "stuck"):
+            error = await fails(router, f"claude:wire-{fault}", 0.5)
+            assert error.message == f"Claude said nothing for 0.5 seconds. {late}"
+        error = await fails(router, "claude:wire-slow", 0.5)
+        assert error.message == f"Claude was still speaking after 2 seconds. {late}"
+
+    run(limits)
 
 
 def test_claims_that_no_database_holds() -> None:
@@ -318,6 +384,18 @@ def test_prompt_caches_are_asked_for_where_they_must_be() -> None:
     run(caches)
 
 
+def test_vendors_are_asked_to_keep_nothing() -> None:
+    async def kept(router: Router, server: Wire) -> None:
+        for vendor in VENDORS:
+            await router.speak(call(f"{vendor}:{MODELS[vendor]}"), _nothing)
+        openai, claude, gemini, local = (request.body for request in server.requests)
+        assert openai["store"] is gemini["store"] is False
+        assert "store" not in claude  # which has no such choice
+        assert "store" not in local
+
+    run(kept)
+
+
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_thoughts_are_not_said(vendor: str) -> None:
     async def thoughts(router: Router, _: Wire) -> None:
@@ -376,6 +454,48 @@ def test_json_where_it_is_asked_for() -> None:
     run(structured)
 
 
+def found(value: Any, name: str) -> list[Any]:
+    """What stands under that name in a request, however deep."""
+    if isinstance(value, list):
+        return [hit for part in cast(list[Any], value) for hit in found(part, name)]
+    if not isinstance(value, dict):
+        return []
+    told = cast(dict[str, Any], value)
+    own = [told[name]] if name in told else []
+    return own + [hit for part in told.values() for hit in found(part, name)]
+
+
+SHAPED = {**MODELS, "claude as a tool": "wire-json"}
+
+
+@pytest.mark.parametrize("who", SHAPED)
+def test_a_role_can_only_be_one_that_is_meant(who: str) -> None:
+    """A model that obeys the schema names its target, and those who challenged it."""
+
+    async def shaped(router: Router, server: Wire) -> None:
+        model = f"{who.partition(' ')[0]}:{SHAPED[who]}"
+        for now, ahead in list(steps_of(council()))[1:3]:  # the challenges, and what follows
+            for step in ahead.steps:
+                schema = prompts.schema(step, now)
+                await router.speak(call(model, schema=schema), _nothing)
+                body = server.requests[-1].body
+                named = [field.get("enum") for field in found(body, "targetRole")]
+                asked = [field.get("enum") for field in found(body, "sourceRole")]
+                if step.answer == "challenge":
+                    assert (named, asked) == ([[now.seat(step.target or "").role]], [])
+                else:
+                    assert (named, asked) == ([], [CHALLENGERS.get(step.actor)])
+
+    run(shaped)
+
+
+CHALLENGERS = {
+    "proponent": ["Critic", "Analyst"],
+    "critic": ["Proponent", "Synthesizer"],
+    "synthesizer": ["Judge"],
+}
+
+
 async def gone(server: Wire) -> float:
     """When the client hung up."""
     for _ in range(100):
@@ -417,7 +537,7 @@ def test_a_connection_that_does_not_close_delays_nobody(monkeypatch: pytest.Monk
         monkeypatch.setattr(_Bounded, "aclose", slowly)
         for vendor in VENDORS:
             started = time.monotonic()
-            error = await fails(router, f"{vendor}:wire-slow", 0.3)
+            error = await fails(router, f"{vendor}:wire-stuck", 0.3)
             assert error.code == "DEBATE_ERR_PROVIDER_TIMEOUT"
             assert time.monotonic() - started < 0.3 + 0.4
         for _ in range(400):

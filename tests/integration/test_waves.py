@@ -1,6 +1,7 @@
 """Debates that are let go after each wave: by place, with patience, and given up in the end."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -18,12 +19,13 @@ from moot.core.times import iso
 from moot.engine.advance import BESIDE_OTHERS
 from moot.engine.finish import Filer
 from moot.engine.service import Service
-from moot.errors import ProviderRateLimitError
+from moot.errors import ProviderError, ProviderRateLimitError
 from moot.ports import Call
 from moot.settings import Settings
 from moot.store import log
 from moot.testing.clock import FrozenClock
 from moot.testing.speaker import ScriptedSpeaker, plain
+from tests.integration.councils import answer
 from tests.integration.test_engine import CHORUS
 
 Letter = tuple[str, str]
@@ -162,6 +164,33 @@ def test_a_long_wait_is_kept_in_the_database(tmp_path: Path) -> None:
             assert debate.failure
             assert debate.failure.attempts == 4
             assert (debate.not_before, debate.tries) == (0.0, ())
+
+    go(work())
+
+
+def test_an_ill_shaped_answer_has_no_retry_of_its_own_after_a_wait(tmp_path: Path) -> None:
+    """Three calls fail in three workers' hands; the fourth is the last, whatever it brings."""
+
+    async def work() -> None:
+        def script(call: Call) -> str | ProviderError:
+            if call.step.actor != "critic":
+                return json.dumps(answer(call))
+            asked = sum(one.step.slot == call.step.slot for one in speaker.calls)
+            return "no json" if asked > 3 else ProviderRateLimitError("Slower.", retry_after=30.0)
+
+        post, clock = Post(), FrozenClock()
+        speaker = ScriptedSpeaker(script)
+        async with workers(tmp_path, speaker, post, clock) as service:
+            made = await service.council({"problem": "m", "outputType": "decision"})
+            for _ in range(4):
+                (letter,) = post.take()
+                await service.wave(*letter)
+                clock.tick(40)
+                await service.supervisor.sweep()
+            turns = await service.turns(made.id)
+        (failed,) = [turn for turn in turns if turn.actor == "critic"]
+        assert failed.status == "failed"
+        assert sum(call.step.actor == "critic" for call in speaker.calls) == 4
 
     go(work())
 

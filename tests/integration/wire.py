@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 PIECES = ("The motion ", "is sound. ", "I stand ", "by it.")
+WORDS = ('{"claim": ', '"It ', "is ", "so, ", "I ", 'say."}')  # as text, or as JSON
 INPUT_TOKENS, OUTPUT_TOKENS = 123, 45
 GIGABYTE = 1 << 30
 PATHS = {"openai": "/openai/v1", "claude": "/claude", "gemini": "/gemini", "local": "/local/v1"}
@@ -469,6 +470,40 @@ class Wire:
                 await asyncio.sleep(self.pause)
 
         await _stream(writer, events())
+
+    async def _long(self, dialect: Dialect, _: Request, writer: asyncio.StreamWriter) -> None:
+        """Word by word, with a pause before each, to its end."""
+        await self._words(dialect, writer, [dialect.piece(word) for word in WORDS])
+
+    async def _musing(self, dialect: Dialect, _: Request, writer: asyncio.StreamWriter) -> None:
+        """Thoughts, with a pause before each, and then one word."""
+        thoughts = [dialect.thought(word) for word in WORDS]
+        await self._words(dialect, writer, [*thoughts, dialect.piece("yes")])
+
+    async def _words(
+        self, dialect: Dialect, writer: asyncio.StreamWriter, words: list[bytes]
+    ) -> None:
+        async def events() -> AsyncIterator[bytes]:
+            for event in dialect.before():
+                yield event
+            for word in words:
+                await asyncio.sleep(self.pause)
+                yield word
+            for event in dialect.after("stop"):
+                yield event
+
+        await _stream(writer, events())
+
+    async def _stuck(self, dialect: Dialect, _: Request, writer: asyncio.StreamWriter) -> None:
+        """A few words, and then no more, with the connection open."""
+        await _open_stream(writer)
+        for event in [*dialect.before(), *map(dialect.piece, PIECES[:2])]:
+            await _chunk(writer, event)
+        await asyncio.sleep(3600)
+
+    async def _dropped(self, *_: object) -> None:
+        """The request is read, and the connection is gone without an answer."""
+        raise ConnectionResetError
 
     async def _cut(self, dialect: Dialect, _: Request, writer: asyncio.StreamWriter) -> None:
         """Half of the pieces, and the connection is gone."""

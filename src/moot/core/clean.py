@@ -8,8 +8,9 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
+MAX_DEPTH = 50  # levels of a structured answer; the deepest of ours has four
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ,.;!?'\"()$%&/+=-]*")
 _TERMINAL = re.compile(r"\x1b\[[0-?]{0,32}[ -/]{0,8}[@-~]")
 _LINE_ENDS = re.compile(r"\r\n|[\r\v\f\x85\u2028\u2029]")
@@ -63,14 +64,22 @@ def one_line(text: str, limit: int) -> str:
 
 
 def visible(value: Any) -> Any:
-    """A structured answer with nothing hidden in any of its texts."""
+    """A structured answer with nothing hidden in any of its texts and names. ValueError if it is
+    nested too deep to be one."""
+    return _shown(value, MAX_DEPTH)
+
+
+def _shown(value: Any, depth: int) -> Any:
     if isinstance(value, str):
         return _visible(value).strip()
+    if not isinstance(value, Mapping | list | tuple):
+        return value
+    if not depth:
+        raise ValueError(f"the answer is nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, Mapping):
-        return {key: visible(part) for key, part in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, list | tuple):
-        return [visible(part) for part in value]  # pyright: ignore[reportUnknownVariableType]
-    return value
+        given = cast(Mapping[Any, Any], value)
+        return {_shown(key, 1): _shown(part, depth - 1) for key, part in given.items()}
+    return [_shown(part, depth - 1) for part in cast(Sequence[Any], value)]
 
 
 def _visible(text: str) -> str:

@@ -7,9 +7,10 @@ caches hit. Another's words stand behind `> ` on every line: material, never an 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from moot.core import shapes
+from moot.core.clean import visible
 from moot.core.debate import Debate, Participant, Turn
 from moot.core.schedule import Step
 
@@ -27,7 +28,7 @@ _NOTE = 32  # tokens that the note of what was left out may take
 
 def estimate(text: str) -> int:
     """Roughly how many tokens a text takes; rather too many than too few."""
-    return len(text.encode()) // 3 + 4
+    return len(text.encode("utf-8", "surrogatepass")) // 3 + 4
 
 
 def quote(text: str) -> str:
@@ -148,10 +149,30 @@ def render(
     return tuple(messages), tuple(heard.turns[place] for place in kept)
 
 
+def schema(step: Step, debate: Debate) -> dict[str, Any] | None:
+    """The shape of a step's answer, with the roles that it can name; None for plain text."""
+    if step.answer == "text":
+        return None
+    role = debate.seat(step.actor).role
+    challenges = [stage.targets for stage in debate.rules.stages if stage.answer == "challenge"]
+    sources = [
+        seat.name
+        for seat in debate.participants
+        if any(targets.get(seat.role) == role for targets in challenges)
+    ]
+    return shapes.schema(step.answer, target(step, debate), sources)
+
+
+def target(step: Step, debate: Debate) -> str | None:
+    """Whom a step is aimed at, by name."""
+    return debate.seat(step.target).name if step.target else None
+
+
 def repair(messages: Sequence[Message], said: str, problem: str) -> tuple[Message, ...]:
     """The same prompt, with the answer that had not its shape and what was wrong with it."""
     ask = f"That answer cannot be used: {problem}. Answer again, with the JSON object alone."
-    return (*messages, Message("assistant", said[:6000] or "(nothing)"), Message("user", ask))
+    shown = visible(said[:6000]) or "(nothing)"  # half a surrogate pair cannot be sent
+    return (*messages, Message("assistant", shown), Message("user", ask))
 
 
 def size(messages: Sequence[Message]) -> int:

@@ -26,13 +26,13 @@ class RetryDecision:
 def decide(error: ProviderError, attempt: int, repaired: bool = False) -> RetryDecision:
     """What to do after the `attempt`-th call of a step (1 is the first) ended in `error`.
 
-    An answer without its shape, or one that was given before, may be mended once, whatever failed
-    before.
+    Whatever the errors are, a step has MAX_RETRIES of them. An answer without its shape, or one
+    that was given before, is mended once.
     """
-    if isinstance(error, ProviderShapeError | ProviderEchoError):
-        return RetryDecision(None if repaired else 0.0)
     if attempt > MAX_RETRIES or not error.retryable:
         return RetryDecision(None)
+    if isinstance(error, ProviderShapeError | ProviderEchoError):
+        return RetryDecision(None if repaired else 0.0)
     if isinstance(error, ProviderContextError):
         return RetryDecision(0.0, shrink=True)
     wait = max(WAITS[attempt - 1], error.retry_after or 0.0)

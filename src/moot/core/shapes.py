@@ -149,9 +149,18 @@ SHAPES: Mapping[str, type[_Answer]] = {
 }
 
 
-def schema(name: str) -> dict[str, Any]:
-    """The JSON Schema that a model is held to."""
-    return SHAPES[name].model_json_schema(by_alias=True)
+def schema(name: str, target: str | None = None, sources: Sequence[str] = ()) -> dict[str, Any]:
+    """The JSON Schema that a model is held to. A challenge can only name its `target`, a response
+    only one of its `sources`, where they are known."""
+    made = SHAPES[name].model_json_schema(by_alias=True)
+    known = {"targetRole": [target] if target else [], "sourceRole": list(sources)}
+    for part in made.get("$defs", {}).values():
+        fields = part.get("properties", {})
+        for field, names in known.items():
+            if names and field in fields:
+                told = fields[field].get("description", "")
+                fields[field] = {"type": "string", "enum": names, "description": told}
+    return made
 
 
 def fields(name: str) -> str:
@@ -160,20 +169,20 @@ def fields(name: str) -> str:
 
 
 def read(name: str, data: Mapping[str, Any], target: str | None = None) -> dict[str, Any]:
-    """The answer in its canonical form. ValueError says what is wrong, in words for the model."""
+    """The answer in its canonical form; `target` is the role that a challenge must be aimed at.
+    ValueError says what is wrong, in words for the model."""
     try:
         answer = SHAPES[name].model_validate(data)
     except ValidationError as error:
         raise ValueError(_first(error)) from None
     if isinstance(answer, Challenges) and target is not None:
-        role = target.capitalize()
         aimed = tuple(
-            item.model_copy(update={"target_role": role})
+            item.model_copy(update={"target_role": target})
             for item in answer.challenges
-            if role.casefold() in item.target_role.casefold()
+            if target.casefold() in item.target_role.casefold()
         )
         if not aimed:
-            raise ValueError(f"challenges: none of them is aimed at {role}")
+            raise ValueError(f"challenges: none of them is aimed at {target}")
         answer = answer.model_copy(update={"challenges": aimed})
     return answer.model_dump(mode="json", by_alias=True)
 
@@ -187,10 +196,11 @@ def _first(error: ValidationError) -> str:
 
 
 def find(text: str) -> dict[str, Any]:
-    """The JSON object in a reply that may wrap it in prose or a fence. ValueError if none is."""
+    """The JSON object in a reply that may wrap it in prose or a fence: the longest, if there are
+    several. ValueError if none is."""
     decoder = json.JSONDecoder()
     best: dict[str, Any] | None = None
-    place, tries = text.find("{"), 0
+    place, tries, longest = text.find("{"), 0, 0
     while place >= 0 and tries < 50:
         tries += 1
         try:
@@ -200,8 +210,8 @@ def find(text: str) -> dict[str, Any]:
                 break  # an object that is broken or cut: what stands inside it is no answer
             place = text.find("{", place + 1)
             continue
-        if isinstance(found, dict) and (best is None or len(str(found)) > len(str(best))):  # pyright: ignore[reportUnknownArgumentType]
-            best = found  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(found, dict) and end - place > longest:
+            best, longest = found, end - place  # pyright: ignore[reportUnknownVariableType]
         place = text.find("{", end)
     if best is None:
         raise ValueError("the answer holds no complete JSON object")

@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
+import math
 import random
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from moot.core import council, echo, limits, moves, prompts, retry, schedule, shapes
 from moot.core.change import (
@@ -31,6 +31,7 @@ from moot.core.status import RUNNABLE
 from moot.core.times import iso
 from moot.core.transcript import UNDERSTUDY
 from moot.engine import failpoints, finish, news
+from moot.engine.calls import Patience, usage_of, used
 from moot.engine.floor import Floor
 from moot.engine.lease import Hand, Keeper, is_dead
 from moot.engine.recall import Recall
@@ -419,10 +420,25 @@ class Advancer:
             debate=debate,
             step=step,
             heard=heard,
-            schema=shapes.schema(step.answer) if step.answer != "text" else None,
+            schema=prompts.schema(step, debate),
             again=wrong is not None,
         )
         reply = await self._call_out(run, attempt, call, self._say(speech), speech.pieces)
+        try:
+            return self._read(run, step, reply, echoes=card.small and wrong is None)
+        except ProviderError:
+            raise
+        except Exception as error:  # whatever a model says, it must not end the worker
+            name = type(error).__name__
+            log.error("an answer of %s could not be read: %s", reply.model, name)
+            raise ProviderInvalidError(
+                f"{seat.name} ({reply.model}) gave an answer that cannot be read ({name}).",
+                **used(reply.usage),
+            ) from None
+
+    def _read(self, run: _Run, step: Step, reply: Reply, *, echoes: bool) -> tuple[Reply, str]:
+        """What is kept of an answer; `echoes`: it may be one of what was said before."""
+        debate, seat = run.debate, run.debate.seat(step.actor)
         _check_voice(run, seat, reply)
         if step.answer != "text":
             return self._shaped(step, reply, debate)
@@ -430,12 +446,11 @@ class Advancer:
         text = clean(reply.text, seat.name, others, cut=reply.cut)
         if not text:
             raise ProviderEmptyError(
-                f"{seat.name} ({reply.model}) gave an empty answer.", **_used(reply)
+                f"{seat.name} ({reply.model}) gave an empty answer.", **used(reply.usage)
             )
-        first = card.small and step.kind == "speech" and wrong is None
-        if first and echo.repeats(text, debate.motion, run.heard.turns):
+        if echoes and step.kind == "speech" and echo.repeats(text, debate.motion, run.heard.turns):
             raise ProviderEchoError(
-                f"{seat.name} ({reply.model}) said what was said before.", **_used(reply)
+                f"{seat.name} ({reply.model}) said what was said before.", **used(reply.usage)
             )
         return reply, text
 
@@ -444,7 +459,8 @@ class Advancer:
         name = debate.seat(step.actor).name
         try:
             found = reply.data if reply.data is not None else shapes.find(reply.text)
-            data = shapes.read(step.answer, visible(found), step.target)
+            aimed_at = prompts.target(step, debate)
+            data = shapes.read(step.answer, visible(found), aimed_at)
             if data.get("position") in {seat.name for seat in debate.seats}:
                 raise ValueError("position: that is a role; it must be an answer to the problem")
         except ValueError as error:
@@ -453,7 +469,7 @@ class Advancer:
                 f"{name} ({reply.model}) did not give the answer its shape: {problem}.",
                 said=reply.text,
                 problem=problem,
-                **_used(reply),
+                **used(reply.usage),
             ) from None
         return replace(reply, data=data), clean(shapes.spoken(step.answer, data), "", ())
 
@@ -464,20 +480,25 @@ class Advancer:
         task, hand = asyncio.current_task(), run.hand
         if task is None:
             raise RuntimeError("a call is made from a task")
-        loop = asyncio.get_running_loop()
-        flight = hand.enter(task, loop.time() + call.seconds + GRACE_SECONDS)
+        flight = hand.enter(task, math.inf)
 
-        def allow(seconds: float) -> None:
-            flight.until = loop.time() + seconds + GRACE_SECONDS
+        def tell(until: float) -> None:
+            flight.until = until
+
+        patience = Patience(call, GRACE_SECONDS, tell)
+
+        def hear(piece: str) -> None:
+            patience.allow(call.seconds)
+            say(piece)
 
         try:
-            return await self._speaker.speak(replace(call, allow=allow), say)
+            return await self._speaker.speak(replace(call, allow=patience.allow), hear)
         except asyncio.CancelledError:
             if flight.overdue or hand.lost:
                 task.uncancel()
             if flight.overdue:
-                words = f"{call.model} took longer than {call.seconds:g} s."
-                raise ProviderTimeoutError(words) from None
+                guess = self._guess(call, said)
+                raise ProviderTimeoutError(patience.late(), **used(guess)) from None
             await asyncio.shield(self._called_off(run, attempt, call, said))
             if hand.lost:
                 raise FencedError(f"{run.debate.id} was called off") from None
@@ -487,23 +508,23 @@ class Advancer:
         except Exception as error:  # a speaker's own mistake must not end the worker
             name = type(error).__name__  # and its words may hold what nobody should read
             log.error("the speaker for %s failed: %s", call.model, name)
-            raise ProviderInvalidError(f"{call.model} could not be called ({name}).") from None
+            guess = self._guess(call, said)  # it may have been made
+            raise ProviderInvalidError(
+                f"{call.model} could not be called ({name}).", **used(guess)
+            ) from None
         finally:
             hand.leave(task)
 
     async def _called_off(self, run: _Run, attempt: Attempt, call: Call, said: list[str]) -> None:
         """Count what a cancelled call used, as far as one can tell."""
-        text = "".join(said)
-        card = self._speaker.card(call.model)
-        metered = card.model != UNDERSTUDY
-        tokens_in = prompts.size(call.messages) if metered else 0
-        tokens_out = prompts.estimate(text) if metered and text else 0
-        cost = tokens_in * (card.input_price or 0.0) + tokens_out * (card.output_price or 0.0)
-        usage = Usage(tokens_in, tokens_out, cost, 0, estimated=True)
+        usage = self._guess(call, said)
         ended = Ended(attempt.n, "cancelled", iso(self._clock.now()), usage=usage)
         await self._store.change(
             run.debate.id, lambda row: moves.settle(row, run.hand.fence, ended)
         )
+
+    def _guess(self, call: Call, said: list[str]) -> Usage:
+        return call.guess(self._speaker.card(call.model), "".join(said))
 
     async def _failed(
         self, run: _Run, attempt: Attempt, bit: int, step: Step, error: ProviderError
@@ -511,7 +532,7 @@ class Advancer:
         """Try again later, pause for a person, or go on without this turn."""
         slot, fence, at = step.slot, run.hand.fence, iso(self._clock.now())
         tried = run.tries[slot] = run.tries.get(slot, 0) + 1
-        usage = Usage(error.input_tokens, error.output_tokens, error.cost_usd)
+        usage = usage_of(error)
         run.spent[slot] = run.spent.get(slot, NO_USAGE) + replace(usage, calls=1)
         ended = Ended(attempt.n, "failed", at, error_code=error.code, usage=usage)
         log.info("%s: %s failed, try %d: %s", run.debate.id, step.actor, tried, error.code)
@@ -691,13 +712,3 @@ def _name(trouble: Exception) -> str:
 def _plain(debate: Debate) -> bool:
     """Whether a wave may begin with the claim, or the commit of the last, unlooked at before."""
     return not limits.bounded(debate.limits) and debate.rules.outcome != "packet"
-
-
-def _used(reply: Reply) -> dict[str, Any]:
-    """What an answer cost that cannot be used."""
-    usage = reply.usage
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cost_usd": usage.cost_usd,
-    }

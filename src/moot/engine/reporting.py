@@ -22,6 +22,7 @@ from moot.core.status import FINAL, POSSIBLE
 from moot.core.times import iso
 from moot.core.transcript import UNDERSTUDY
 from moot.engine import failpoints
+from moot.engine.calls import Patience, usage_of, used
 from moot.engine.finish import Filer
 from moot.errors import (
     MootError,
@@ -204,7 +205,7 @@ class Reporter:
             raise StateError(f"Nobody has come to the end of this report in {MOST_TRIES} calls.")
         if not reading.speakers(job.debate, job.turns):
             return None
-        for attempt in range(1, retry.MAX_RETRIES + 3):  # a repair beside the retries
+        for attempt in range(1, retry.MAX_RETRIES + 2):
             card = await asyncio.to_thread(self._speaker.card, job.model)
             if card.model == UNDERSTUDY:
                 return None
@@ -215,8 +216,8 @@ class Reporter:
             try:
                 return await self._written(job, call)
             except ProviderError as error:
-                used = Usage(error.input_tokens, error.output_tokens, error.cost_usd, calls=1)
-                job.spent, job.owed = job.spent + used, job.owed + used
+                usage = usage_of(error, calls=1)
+                job.spent, job.owed = job.spent + usage, job.owed + usage
                 await self._again(job, call, error, attempt)
         raise AssertionError("the last try decides")
 
@@ -229,6 +230,7 @@ class Reporter:
             messages=job.messages,
             max_tokens=reading.max_tokens(debate, turns),
             seconds=SECONDS,
+            longest=SECONDS,
             debate=debate,
             step=step,
             heard=tuple(turns),
@@ -269,35 +271,47 @@ class Reporter:
                 f"{reply.model} did not give the report its shape: {problem}.",
                 said=reply.text,
                 problem=problem,
-                input_tokens=usage.input_tokens,
-                output_tokens=usage.output_tokens,
-                cost_usd=usage.cost_usd,
+                **used(usage),
+            ) from None
+        except Exception as error:  # whatever a model says, it is paid for
+            name = type(error).__name__
+            log.error("a report by %s could not be read: %s", reply.model, name)
+            raise ProviderInvalidError(
+                f"{reply.model} wrote a report that cannot be read ({name}).", **used(usage)
             ) from None
         job.owed += usage
         return read
 
     async def _speak(self, job: _Job, call: Call) -> Reply:
+        late = ""
         try:
-            loop = asyncio.get_running_loop()
-            async with asyncio.timeout(SECONDS + GRACE_SECONDS) as limit:
+            async with asyncio.timeout(None) as limit:
 
-                def allow(seconds: float) -> None:
-                    ends = loop.time() + seconds + GRACE_SECONDS
-                    limit.reschedule(ends if math.isfinite(ends) else None)
+                def tell(until: float) -> None:
+                    limit.reschedule(until if math.isfinite(until) else None)
 
-                return await self._speaker.speak(replace(call, allow=allow), lambda _: None)
+                patience = Patience(call, GRACE_SECONDS, tell)
+                try:
+                    asked = replace(call, allow=patience.allow)
+                    return await self._speaker.speak(asked, lambda _: None)
+                finally:
+                    late = patience.late()
         except TimeoutError:
-            words = f"{call.model} took longer than {call.seconds:g} s."
-            raise ProviderTimeoutError(words) from None
+            raise ProviderTimeoutError(late, **used(self._guess(call))) from None
         except asyncio.CancelledError:
-            job.owed += Usage(prompts.size(call.messages), calls=1, estimated=True)
+            job.owed += self._guess(call).with_calls(1)
             raise
         except ProviderError:
             raise
         except Exception as error:  # a speaker's own mistake must not end the worker
             name = type(error).__name__  # and its words may hold what nobody should read
             log.error("the speaker for %s failed: %s", call.model, name)
-            raise ProviderInvalidError(f"{call.model} could not be called ({name}).") from None
+            raise ProviderInvalidError(
+                f"{call.model} could not be called ({name}).", **used(self._guess(call))
+            ) from None
+
+    def _guess(self, call: Call) -> Usage:
+        return call.guess(self._speaker.card(call.model))
 
     async def _again(self, job: _Job, call: Call, error: ProviderError, attempt: int) -> None:
         """Wait, and put the next try on record; or raise, where no try can mend it."""
@@ -383,4 +397,6 @@ def _sentence(error: Exception) -> str:
     """Why it was not made, for people."""
     if not isinstance(error, MootError):
         return f"The report could not be made ({type(error).__name__})."
-    return error.message.replace("restart the speaker", "make the report again")
+    said = error.message.replace(", or allow longer turns", "")  # a report is no turn
+    said = said.replace("Restart the speaker", "Make the report again")
+    return said.replace("restart the speaker", "make the report again")

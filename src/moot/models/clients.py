@@ -147,11 +147,19 @@ def _claude(key: str, url: str | None, http: httpx2.AsyncClient) -> Make:
 
 
 def _gemini(key: str, url: str | None, http: httpx2.AsyncClient) -> Make:
+    from google.genai import Client
+    from google.genai.types import HttpOptions
     from pydantic_ai.models.google import GoogleModel
     from pydantic_ai.providers.google import GoogleProvider
 
-    url = url or "https://generativelanguage.googleapis.com"
-    provider = GoogleProvider(api_key=key, base_url=url, http_client=http)  # it retries nothing
+    options = HttpOptions(  # it retries nothing
+        base_url=url or "https://generativelanguage.googleapis.com",
+        httpx_async_client=http,
+        timeout=int((http.timeout.read or 600) * 1000),
+        extra_body={"store": False},  # the library has no setting for it
+    )
+    client = Client(vertexai=False, api_key=key, http_options=options)
+    provider = GoogleProvider(client=client)
     return lambda name: GoogleModel(name, provider=provider)
 
 

@@ -67,7 +67,7 @@ class Embedded:
             model = child.model
             speed = self._speeds.get(model.name) or await self._measure(child)
             call.allow(call.seconds)
-            deadline = asyncio.get_running_loop().time() + call.seconds
+            began = asyncio.get_running_loop().time()
             voice = await clients.model("local", model.name, child.base_url, child.key)
             card = self.card(model)
             line = Line(
@@ -80,7 +80,7 @@ class Embedded:
             told = retold(call) if card.small else call
             short = brief(told, speed, self._memory.unread(told, child.pid))
             try:
-                return await speak(line, short, say, deadline)
+                return await speak(line, short, say, began)
             except ProviderTimeoutError:  # slower than it was: the next is asked for less
                 slower = Speed(max(speed.read / 2, _SLOWEST), max(speed.write / 2, _SLOWEST))
                 self._speeds.put(model.name, slower)
@@ -190,4 +190,5 @@ def _again(error: ProviderError, message: str) -> ProviderUnavailableError:
         input_tokens=error.input_tokens,
         output_tokens=error.output_tokens,
         cost_usd=error.cost_usd,
+        estimated=error.estimated,
     )

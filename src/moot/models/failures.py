@@ -62,10 +62,19 @@ class Sentences:
             input_tokens=self._spent.input_tokens,
             output_tokens=self._spent.output_tokens,
             cost_usd=self._spent.cost_usd,
+            estimated=self._spent.estimated,
         )
 
-    def timeout(self, seconds: float) -> ProviderError:
-        return self.make(ProviderTimeoutError, self._vendor.late(seconds))
+    def silent(self, seconds: float) -> ProviderError:
+        return self.make(ProviderTimeoutError, self._vendor.silent(seconds))
+
+    def endless(self, seconds: float) -> ProviderError:
+        return self.make(ProviderTimeoutError, self._vendor.endless(seconds))
+
+    def timeout(self) -> ProviderError:
+        return self.make(
+            ProviderTimeoutError, f"{self._vendor.opening} did not answer in time. {_AGAIN}"
+        )
 
     def cut(self) -> ProviderError:
         return self.make(
@@ -174,18 +183,18 @@ class Sentences:
         )
 
 
-def explain(error: BaseException, say: Sentences, seconds: float) -> ProviderError:
+def explain(error: BaseException, say: Sentences) -> ProviderError:
     """Our error for whatever an SDK raised."""
     chain = tuple(_chain(error))
     wire = next((link for link in chain if isinstance(link, WireError)), None)
     if wire is not None:
         return say.too_much() if isinstance(wire, TooMuchError) else say.unreadable()
     if isinstance(error, ai.ModelAPIError):
-        return _api_error(error, say, seconds)
+        return _api_error(error, say)
     if isinstance(error, ai.ContentFilterError):
         return say.refused()
     if any(isinstance(link, httpx2.TimeoutException) for link in chain):
-        return say.timeout(seconds)
+        return say.timeout()
     if any(isinstance(link, httpx2.TransportError | OSError) for link in chain):
         return say.unreachable()
     return say.unreadable()
@@ -196,7 +205,7 @@ def interrupted(error: BaseException) -> bool:
     return isinstance(error, ai.ModelConnectionError | httpx2.TransportError)
 
 
-def _api_error(error: ai.ModelAPIError, say: Sentences, seconds: float) -> ProviderError:
+def _api_error(error: ai.ModelAPIError, say: Sentences) -> ProviderError:
     status = error.status_code if isinstance(error, ai.ModelHTTPError) else None
     wait = _wait(error)
     if isinstance(error, ai.ModelContextWindowExceededError) or _says_too_long(error, status):
@@ -205,7 +214,7 @@ def _api_error(error: ai.ModelAPIError, say: Sentences, seconds: float) -> Provi
         return say.refused()
     match error:
         case ai.ModelRequestTimeout() | ai.ModelTimeoutError():
-            return say.timeout(seconds)
+            return say.timeout()
         case ai.ModelConnectionError(phase="read"):
             return say.cut()
         case ai.ModelConnectionError():
@@ -221,18 +230,14 @@ def _api_error(error: ai.ModelAPIError, say: Sentences, seconds: float) -> Provi
         case ai.ModelRequestRejectedError():
             return say.not_accepted(status)
         case _:
-            return _by_status(error, status, say, seconds, wait)
+            return _by_status(error, status, say, wait)
 
 
 def _by_status(
-    error: ai.ModelAPIError,
-    status: int | None,
-    say: Sentences,
-    seconds: float,
-    wait: float | None,
+    error: ai.ModelAPIError, status: int | None, say: Sentences, wait: float | None
 ) -> ProviderError:
     if status == 408:
-        return say.timeout(seconds)
+        return say.timeout()
     if status is not None and 400 <= status < 500:
         return say.not_accepted(status)
     if status is None and not error.in_stream:

@@ -33,9 +33,11 @@ class MeteredSpeaker:
     async def speak(self, call: Call, say: Say) -> Reply:
         began = perf_counter()
         first: float | None = None
+        said: list[str] = []
 
         def hear(piece: str) -> None:
             nonlocal first
+            said.append(piece)
             if piece and first is None:
                 first = perf_counter() - began
             say(piece)
@@ -50,6 +52,7 @@ class MeteredSpeaker:
             raise
         except (asyncio.CancelledError, GeneratorExit):
             outcome = "cancelled"
+            usage = call.guess(self._speaker.card(call.model), "".join(said)).with_calls(1)
             raise
         finally:
             self._tell(call.model, outcome, perf_counter() - began, first, usage)
@@ -65,4 +68,6 @@ class MeteredSpeaker:
 
 
 def _used(error: ProviderError) -> Usage:
-    return Usage(error.input_tokens, error.output_tokens, error.cost_usd, calls=1)
+    return Usage(
+        error.input_tokens, error.output_tokens, error.cost_usd, 1, estimated=error.estimated
+    )

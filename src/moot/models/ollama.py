@@ -130,7 +130,9 @@ def _event(told: Mapping[str, Any]) -> bytes:
         event: dict[str, Any] = {"error": {"message": str(told["error"])[:2000], "code": 500}}
         return b"data: %s\n\n" % json.dumps(event).encode()
     message = cast(dict[str, Any], told.get("message") or {})
-    said = message.get("content") or ""
+    delta = {"role": "assistant", "content": message.get("content") or ""}
+    if thought := message.get("thinking"):
+        delta["reasoning_content"] = thought  # not said, but a sign of life
     ended = (told.get("done_reason") or "stop") if told.get("done") else None
     event = {
         "id": "ollama",
@@ -140,7 +142,7 @@ def _event(told: Mapping[str, Any]) -> bytes:
         "choices": [
             {
                 "index": 0,
-                "delta": {"role": "assistant", "content": said},
+                "delta": delta,
                 "finish_reason": "length" if ended == "length" else ended and "stop",
             }
         ],

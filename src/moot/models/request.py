@@ -45,14 +45,15 @@ def prompt(messages: Iterable[Message]) -> list[ModelMessage]:
 
 
 def settings(vendor: Vendor, call: Call) -> ModelSettings:
-    """What differs per vendor: prompt caching where it must be asked for, and no long thoughts,
-    which would eat the few tokens and seconds of a turn."""
+    """What differs per vendor: prompt caching where it must be asked for, nothing kept where that
+    can be refused, and no long thoughts, which would eat the few tokens and seconds of a turn."""
     chosen: dict[str, Any] = {"max_tokens": call.max_tokens}
     if vendor.id != "local":
         chosen["thinking"] = False
     if vendor.id in ("openai", "claude"):
         chosen["cache"] = True
     if vendor.id == "openai":  # calls with the same key go where their prefix is cached
+        chosen["openai_store"] = False  # Gemini's is set with its client
         chosen["openai_prompt_cache_key"] = f"{call.debate.id}:{call.step.actor}"[:64]
     return cast(ModelSettings, chosen)
 

@@ -100,16 +100,16 @@ class Router:
     async def speak(self, call: Call, say: Say) -> Reply:
         """Speak one call, whoever it is for."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + call.seconds
+        began = loop.time()
         try:
             vendor, name = self._resolve(call.model)
         except InputError as error:
             raise ProviderUnknownModelError(error.message) from None
         try:
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout_at(began + call.seconds):
                 voice = await self._voice(vendor, name)
         except TimeoutError:
-            raise ProviderTimeoutError(vendor.late(call.seconds)) from None
+            raise ProviderTimeoutError(vendor.silent(call.seconds)) from None
         if voice is None:
             return await self._understudy.speak(replace(call, model=UNDERSTUDY), say)
         if isinstance(voice, Model):
@@ -120,11 +120,11 @@ class Router:
             call = retold(call)
         queue = self._queue() if vendor.id == "local" else None
         if queue is None:
-            return await speak(voice, call, say, deadline)
+            return await speak(voice, call, say, began)
         call.allow(math.inf)
         async with queue:
             call.allow(call.seconds)
-            return await speak(voice, call, say, loop.time() + call.seconds)
+            return await speak(voice, call, say, loop.time())
 
     async def describe(self, measure: bool = False) -> list[ProviderStatus]:
         """What works here, and what to set where it does not. No vendor is called; the model of

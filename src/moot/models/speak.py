@@ -1,7 +1,7 @@
-"""One call: stream, deadline, usage, answer.
+"""One call: stream, time, usage, answer.
 
 The call is read in a task of its own and timed from outside, so that a peer that hangs anywhere,
-even while its connection is closed, delays nobody beyond the deadline.
+even while its connection is closed, delays nobody beyond its time.
 """
 
 import asyncio
@@ -18,7 +18,10 @@ from pydantic_ai.messages import (
     PartStartEvent,
     TextPart,
     TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
     ToolCallPart,
+    ToolCallPartDelta,
 )
 from pydantic_ai.models import Model, StreamedResponse
 
@@ -28,7 +31,7 @@ from moot.models.failures import Sentences, explain, interrupted
 from moot.models.request import prompt, settings, shape
 from moot.models.speed import Timing
 from moot.models.vendors import Vendor
-from moot.models.wire import hanging_up
+from moot.models.wire import Exchange, hanging_up
 from moot.ports import Call, ModelCard, Reply, Say
 
 _CLOSING_SECONDS = 0.2  # for a cancelled call to let go of its connection
@@ -38,13 +41,21 @@ _log = logging.getLogger(__name__)
 _left_behind: set[asyncio.Task[None]] = set()  # calls that did not let go in time
 
 
+class _LateError(Exception):
+    """Its time is up."""
+
+
 @dataclass(slots=True)
 class _Heard:
     """What has come so far."""
 
+    alive: float  # when the last word came, thoughts included
+    exchange: Exchange = field(default_factory=Exchange)
+    endless: bool = False  # it was cut because a whole turn takes no longer
+    unseen: int = 0  # characters of thoughts and of a tool's input
     pieces: list[str] = field(default_factory=list[str])
     length: int = 0
-    over: bool = False  # more came than was asked for, and we hung up
+    over: bool = False  # more text came than was asked for, and we hung up
     stream: StreamedResponse | None = None
     first: float | None = None  # when the first piece came
     last: float = 0.0
@@ -73,13 +84,16 @@ class Line:
     timed: Callable[[Timing], None] | None = None  # told how long a whole answer took
 
 
-async def speak(line: Line, call: Call, say: Say, deadline: float) -> Reply:
-    """Speak one call until `deadline`, a time of the running loop. Raises ProviderError only."""
-    heard = _Heard()
+async def speak(line: Line, call: Call, say: Say, since: float) -> Reply:
+    """Speak one call, whose time runs `since` then, by the running loop. Raises ProviderError only.
+
+    It may be silent for `call.seconds` at a time, and take `call.whole` seconds in all.
+    """
+    heard = _Heard(alive=since)
     began = asyncio.get_running_loop().time()
     reader = asyncio.create_task(_read(line, call, say, heard))
     try:
-        await _follow(reader, heard, deadline)
+        await _follow(reader, heard, call, since + call.whole)
     finally:
         await _let_go(reader)
     reply = _reply(line, call, heard, _outcome(reader, heard))
@@ -110,12 +124,17 @@ async def _read(line: Line, call: Call, say: Say, heard: _Heard) -> None:
         model_request_parameters=shape(line.model, call),
         instrument=False,
     )
-    async with hanging_up(), asked as heard.stream:
+    async with hanging_up() as heard.exchange, asked as heard.stream:
         async for event in heard.stream:
-            piece = _visible(event)
+            piece, unseen = _visible(event), _unseen(event)
+            if not piece and not unseen:
+                continue
+            heard.alive = clock()
+            call.allow(call.seconds)
+            heard.unseen += unseen
             if not piece:
                 continue
-            heard.last = clock()
+            heard.last = heard.alive
             if heard.first is None:
                 heard.first = heard.last
             heard.length += len(piece)
@@ -136,12 +155,38 @@ def _visible(event: ModelResponseStreamEvent) -> str:
     return ""
 
 
-async def _follow(reader: asyncio.Task[None], heard: _Heard, deadline: float) -> None:
-    """Wait for the end of the answer, of the time, or of the patience with a peer that said its
-    last word and does not hang up."""
+def _unseen(event: ModelResponseStreamEvent) -> int:
+    """How much else is in an event: thoughts, or a tool's input."""
+    part: object = None
+    if isinstance(event, PartStartEvent):
+        part = event.part
+    elif isinstance(event, PartDeltaEvent):
+        part = event.delta
+    match part:
+        case ThinkingPart():
+            return len(part.content) + len(part.signature or "")
+        case ThinkingPartDelta():
+            return len(part.content_delta or "") + len(part.signature_delta or "")
+        case ToolCallPart():
+            return len(part.args_as_json_str())
+        case ToolCallPartDelta(args_delta=str(args)):
+            return len(args)
+        case _:
+            return 0
+
+
+async def _follow(reader: asyncio.Task[None], heard: _Heard, call: Call, deadline: float) -> None:
+    """Wait for the end of the answer, of the time, or of the patience with a peer that is silent,
+    or that said its last word and does not hang up."""
     loop = asyncio.get_running_loop()
     length = -1  # of the whole answer, once it seems to be there
-    while not reader.done() and (left := deadline - loop.time()) > 0:
+    while not reader.done():
+        now = loop.time()
+        until = min(heard.alive + call.seconds, deadline)
+        if now >= until:
+            heard.endless = until == deadline and bool(heard.length or heard.unseen)
+            return
+        left = until - now
         await asyncio.wait((reader,), timeout=min(left, _TAIL_SECONDS))
         if heard.ended is not None:
             if length == heard.length:
@@ -169,7 +214,7 @@ def _outcome(reader: asyncio.Task[None], heard: _Heard) -> BaseException | None:
     if heard.over:
         return None
     if not reader.done() or reader.cancelled():
-        return None if heard.ended is not None else TimeoutError()
+        return None if heard.ended is not None else _LateError()
     error = reader.exception()
     return None if error and heard.ended is not None and interrupted(error) else error
 
@@ -180,11 +225,11 @@ def _reply(line: Line, call: Call, heard: _Heard, error: BaseException | None) -
     failed = error is not None or heard.ended is None
     usage = _usage(line, call, heard, response, failed=failed)
     sentences = Sentences(line.vendor, line.name, usage)
-    if isinstance(error, TimeoutError):
-        raise sentences.timeout(call.seconds)
+    if isinstance(error, _LateError):
+        raise sentences.endless(call.whole) if heard.endless else sentences.silent(call.seconds)
     if error is not None:
         _log.debug("%s: %s", line.card.model, type(error).__name__)
-        raise explain(error, sentences, call.seconds)
+        raise explain(error, sentences)
     if heard.over:
         return Reply(heard.text, line.card.model, usage, cut=True)
     if response is None or (failed and not response.provider_response_id and not heard.pieces):
@@ -228,16 +273,18 @@ def _answer(
 def _usage(
     line: Line, call: Call, heard: _Heard, response: ModelResponse | None, *, failed: bool
 ) -> Usage:
-    """What the call used: as metered, or estimated where the meter was not read to its end."""
+    """What the call used: as metered, or estimated if the meter was not read to its end. A call
+    that never got through, or was refused, used nothing."""
     asked = _count(response.usage.input_tokens) if response else 0
     told = _count(response.usage.output_tokens) if response else 0
-    if failed and not heard.pieces:
+    if failed and not heard.exchange.accepted and not heard.pieces:
         return Usage(asked, told, _price(line.card, asked, told), calls=1)
     estimated = failed or heard.over or not asked or (not told and bool(heard.pieces))
     if not asked:
         asked = size(call.messages)
     if estimated:
-        told = max(told, estimate(heard.text) if heard.pieces else 0)
+        said = estimate(heard.text) if heard.pieces else 0
+        told = max(told, said + heard.unseen // 3)
     cost = None if estimated or response is None else _cost(line, response)
     if cost is None:
         cost = _price(line.card, asked, told)

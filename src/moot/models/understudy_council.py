@@ -6,7 +6,7 @@ from nothing else.
 
 from typing import Any
 
-from moot.core import shapes
+from moot.core import prompts, shapes
 from moot.models.understudy_council_lines import Lens, RiskLine, Side, council_lines
 from moot.models.understudy_room import Asked, Room, Said
 from moot.models.understudy_ruling import reading, verdict
@@ -25,7 +25,7 @@ def answer(call: Call) -> tuple[dict[str, Any], str]:
         "reading": reading,
         "verdict": verdict,
     }[step.answer]
-    data = shapes.read(step.answer, make(room), step.target)
+    data = shapes.read(step.answer, make(room), prompts.target(step, call.debate))
     return data, shapes.spoken(step.answer, data)
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
+LONGER = "Restart the speaker, or allow longer turns."
 VendorId = Literal["openai", "claude", "gemini", "local"]
 
 
@@ -23,12 +24,13 @@ class Vendor:
         """The name as it stands at the start of a sentence."""
         return self.name[0].upper() + self.name[1:]
 
-    def late(self, seconds: float) -> str:
-        """What to tell a person when the time is up."""
-        return (
-            f"{self.opening} did not finish the answer within {seconds:g} seconds. "
-            "Restart the speaker, or allow longer turns."
-        )
+    def silent(self, seconds: float) -> str:
+        """What to tell a person when no word came for so long."""
+        return f"{self.opening} said nothing for {seconds:g} seconds. {LONGER}"
+
+    def endless(self, seconds: float) -> str:
+        """What to tell a person when the time of a whole turn is up."""
+        return f"{self.opening} was still speaking after {seconds:g} seconds. {LONGER}"
 
 
 VENDORS: dict[VendorId, Vendor] = {

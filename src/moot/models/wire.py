@@ -4,9 +4,11 @@ The bound hangs on a response hook and not on a transport of our own: with one o
 would no longer read the proxies from the environment.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
 
 import httpx2
 
@@ -15,7 +17,20 @@ MAX_ERROR = 256_000  # bytes of an error's body, which is read whole
 MAX_EVENT = 1_000_000  # bytes without a blank line: readers keep an event until it is whole
 
 
-_opened: ContextVar[list[httpx2.Response] | None] = ContextVar("opened", default=None)
+@dataclass(slots=True)
+class Exchange:
+    """What became of a call on the wire."""
+
+    sent: bool = False  # the whole request
+    opened: list[httpx2.Response] = field(default_factory=list[httpx2.Response])
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the other end may have begun to work on it: it was sent, and not refused."""
+        return self.sent and not (self.opened and self.opened[-1].status_code >= 400)
+
+
+_exchange: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 
 
 class WireError(Exception):
@@ -39,30 +54,47 @@ def http_client(
         timeout=httpx2.Timeout(600, connect=15),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=kept),
         headers={"Accept-Encoding": "identity"},  # a packed body may unpack to gigabytes
-        event_hooks={"response": [_bound]},
+        event_hooks={"request": [_watch], "response": [_bound]},
     )
 
 
 @asynccontextmanager
-async def hanging_up() -> AsyncGenerator[None]:
-    """Close, at the end, every answer that the task opened inside.
+async def hanging_up() -> AsyncGenerator[Exchange]:
+    """Close, at the end, every answer that the task opened inside; and say how far it got.
 
     The SDKs do so only where they are left at the right place: Gemini's keeps a connection open
     until the garbage collector comes by if its stream is left, or cancelled, between two reads.
     """
-    opened: list[httpx2.Response] = []
-    _opened.set(opened)  # for this task alone, and as long as it lives
+    exchange = Exchange()
+    _exchange.set(exchange)  # for this task alone, and as long as it lives
     try:
-        yield
+        yield exchange
     finally:
-        for response in opened:
+        for response in exchange.opened:
             await response.aclose()
 
 
+async def _watch(request: httpx2.Request) -> None:
+    """Note when the request is out: what follows may be paid for."""
+    exchange = _exchange.get()
+    if exchange is None:
+        return
+    posting = False  # and not asking a proxy for a way
+
+    async def trace(event: str, info: Mapping[str, Any]) -> None:
+        nonlocal posting
+        if event.endswith("send_request_body.started"):
+            posting = info["request"].method == b"POST"
+        elif event.endswith("send_request_body.complete") and posting:
+            exchange.sent = True
+
+    request.extensions["trace"] = trace
+
+
 async def _bound(response: httpx2.Response) -> None:
-    opened = _opened.get()
-    if opened is not None:
-        opened.append(response)
+    exchange = _exchange.get()
+    if exchange is not None:
+        exchange.opened.append(response)
     if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
         raise WireError
     if isinstance(response.stream, httpx2.AsyncByteStream):

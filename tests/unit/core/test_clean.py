@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from moot.core.clean import clean, one_line
+from moot.core.clean import MAX_DEPTH, clean, one_line, visible
 
 OTHERS = ("Bob", "Grace Hopper")
 
@@ -276,6 +276,17 @@ def test_a_megabyte_is_cleaned_at_once(piece: str) -> None:
     started = time.process_time()
     cleaned(text, cut=True)
     assert time.process_time() - started < 2.0  # quadratic work would take minutes
+
+
+def test_a_structured_answer_is_cleaned_to_its_names_and_no_deeper_than_any_is() -> None:
+    assert visible({"a\u200b": ["x\x00", {"b": "\ud800y"}]}) == {"a": ["x", {"b": "y"}]}
+    deep: object = "x"
+    for _ in range(MAX_DEPTH):
+        deep = [deep]
+    assert visible(deep)
+    for wrapped in ([deep], {"a": deep}):
+        with pytest.raises(ValueError, match="nested"):
+            visible(wrapped)
 
 
 def test_one_line() -> None:

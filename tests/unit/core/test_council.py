@@ -216,7 +216,7 @@ def answer(shape: str, role: str, **fields: Any) -> dict[str, Any]:
                     "risks": [{"risk": "Cost", "severity": "low", "mitigation": "Cap it."}],
                     "nextActions": [{"action": "Begin", "owner": "Ada", "due": "2026-12-01"}]},
     }  # fmt: skip
-    return read(shape, {**base[shape], **fields}, TARGETS[role].lower())
+    return read(shape, {**base[shape], **fields}, TARGETS[role])
 
 
 TARGETS = {"Proponent": "Critic", "Critic": "Proponent", "Analyst": "Proponent",

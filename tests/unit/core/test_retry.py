@@ -6,11 +6,13 @@ from moot.core.retry import LONGEST_WAIT, MAX_RETRIES, WAITS, decide
 from moot.errors import (
     ProviderAuthError,
     ProviderContextError,
+    ProviderEchoError,
     ProviderEmptyError,
     ProviderError,
     ProviderInvalidError,
     ProviderRateLimitError,
     ProviderRefusedError,
+    ProviderShapeError,
     ProviderTimeoutError,
     ProviderUnavailableError,
     ProviderUnknownModelError,
@@ -46,3 +48,12 @@ def test_retry_after_is_honoured_up_to_a_minute() -> None:
 def test_a_prompt_too_long_is_tried_shorter_at_once() -> None:
     decision = decide(ProviderContextError("x"), 1)
     assert (decision.wait, decision.shrink) == (0.0, True)
+
+
+@pytest.mark.parametrize(
+    "error", [ProviderShapeError("x", said="", problem=""), ProviderEchoError("x")]
+)
+def test_an_answer_is_mended_once_and_only_while_retries_are_left(error: ProviderError) -> None:
+    assert decide(error, 1).wait == decide(error, MAX_RETRIES).wait == 0.0
+    assert decide(error, 2, repaired=True).wait is None
+    assert decide(error, MAX_RETRIES + 1).wait is None

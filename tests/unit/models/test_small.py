@@ -320,12 +320,11 @@ def test_a_structured_answer_chooses_from_what_there_is() -> None:
     for now, ahead in steps_of(council()):
         said: list[Turn] = []
         for step in ahead.steps:
-            given = replace(call_of(step, now, heard), schema=shapes.schema(step.answer))
+            given = replace(call_of(step, now, heard), schema=prompts.schema(step, now))
             short = dict(bounded(retold(given).schema or {}, 400))
             asked[step.actor, step.round] = short
-            data = shapes.read(
-                step.answer, satisfied(short, short), step.target
-            )  # it has its shape
+            aimed_at = prompts.target(step, now)
+            data = shapes.read(step.answer, satisfied(short, short), aimed_at)  # it has its shape
             text = shapes.spoken(step.answer, data)
             said.append(turn_of(now, step, text, seq=len(heard.turns) + len(said) + 1, data=data))
         for turn in said:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from moot.bootstrap import open_service
-from moot.core import council, schedule, shapes
+from moot.core import council, prompts, schedule, shapes
 from moot.core import format as formats
 from moot.core.debate import Cursor, Debate, Limits, Participant, Turn, Usage
 from moot.models.understudy import Understudy
@@ -70,10 +70,10 @@ def play(debate: Debate, lost: tuple[tuple[int, str], ...] = (), **said: Any) ->
         for bit, step in zip(wave.places, wave.steps, strict=True):
             role = debate.seat(step.actor).role
             heard = () if step.sees == "none" else tuple(t for t in turns if t.status == "ok")
-            call = Call("local", (), 900, 30.0, debate, step, heard, shapes.schema(step.answer))
+            call = Call("local", (), 900, 30.0, debate, step, heard, prompts.schema(step, debate))
             reply = asyncio.run(Understudy().speak(call, lambda _: None))
             assert reply.data is not None
-            data = shapes.read(step.answer, reply.data, step.target)
+            data = shapes.read(step.answer, reply.data, prompts.target(step, debate))
             assert reply.text == shapes.spoken(step.answer, data)
             if step.round == 1 and role in said:
                 data = shapes.read(step.answer, said[role])
