@@ -136,6 +136,7 @@ class ProviderStatus:
     works: bool  # whether a seat may use it here
     model: str  # what the bare provider means, as "provider:name"
     detail: str  # one or two sentences; what to set when it does not work
+    small: bool = False  # that model is small, or is not one at all: it moderates badly
 
 
 ReportState = Literal["making", "made", "failed"]
@@ -343,6 +344,10 @@ class Records(Protocol):
         ...
 
     def folder(self, debate_id: str) -> str: ...
+
+    def check(self) -> None:
+        """Raises StorageError if the files of a debate could not be written now. Blocking."""
+        ...
 
 
 Listener = Callable[[Event | Delta], None]

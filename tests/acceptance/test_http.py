@@ -17,6 +17,7 @@ import jsonschema_rs
 import pytest
 
 from moot.core import packet
+from moot.core.council import ROLES
 from moot.errors import ProviderAuthError, ProviderError
 from moot.ports import Call, Reply, Say
 from moot.testing.speaker import ScriptedSpeaker, plain
@@ -557,7 +558,9 @@ def test_library(scene: Scene) -> None:
     assert sorted(names) == ["classic", "council", "custom", "duel", "standard"]
     found = scene.get("/providers")
     assert {"openai", "claude", "gemini", "local"} == {item["provider"] for item in found["items"]}
-    assert found["default"] == "local"
+    assert found["default"] == ["local"]
+    (local,) = [item for item in found["items"] if item["provider"] == "local"]
+    assert (local["works"], local["model"], local["small"]) == (True, "local:understudy", True)
     word = f"quagga{next(_count)}"
     made = scene.post("/debates/council", {**COUNCIL, "problem": f"Keep the {word}?"}, 201)
     scene.wait(made["id"])
@@ -781,13 +784,12 @@ def test_skip_goes_on_without(scene: Scene) -> None:
 
 
 def test_a_debate_that_failed_is_final(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    (home / "records").mkdir(parents=True)
-    (home / "records" / "decisions").write_text("in the way")
-    with scene_at(home) as scene:
-        made = scene.post("/debates/council", COUNCIL, 201)
+    mute = [{"role": role, "model": "openai"} for role in ROLES]  # there is no key
+    with scene_at(tmp_path / "home") as scene:
+        asked = {"motion": "Who speaks?", "format": "council", "participants": mute}
+        made = scene.post("/debates", asked, 201)
         done = scene.wait(made["id"])
-        assert (done["status"], done["stop_reason"]) == ("failed", "structural_failure")
+        assert done["status"] == "failed"
         before = scene.state(made["id"])
         for verb in VERBS:
             scene.problem(scene.http.post(f"/debates/{made['id']}/{verb}", json={}), 409)

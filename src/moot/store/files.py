@@ -5,6 +5,7 @@ import hashlib
 import json
 import logging
 import os
+import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
@@ -26,6 +27,8 @@ MANIFEST_FIELDS = {"layout", "debate", "lastSeq", "files"}
 LAYOUT = 1  # raised when the same debate would be written differently
 REPORT = ("report.json", "report.md", "report.html")
 DECISION = ("consensus.json", "final-packet.json", "final-packet.md")
+WRITTEN = ("debates", "decisions", "worklogs")
+"""The folders in `records`."""
 _TEMPORARY = ".tmp"
 
 
@@ -37,6 +40,20 @@ class Folder:
 
     def folder(self, debate_id: str) -> str:
         return str(self._path(debate_id))
+
+    def check(self) -> None:
+        """Raises StorageError if debates, or the records that councils write, cannot be filed."""
+        records = self._home / "records"
+        for folder in dict.fromkeys(_there(records / name) for name in WRITTEN):
+            try:
+                handle, name = tempfile.mkstemp(prefix=".moot-", suffix=_TEMPORARY, dir=folder)
+                os.close(handle)
+                Path(name).unlink()
+            except OSError as error:
+                raise StorageError(
+                    f"{records} cannot be written, at {folder}: {error.strerror}. "
+                    "Set MOOT_HOME to another folder, or mend its permissions."
+                ) from error
 
     def file(
         self,
@@ -97,6 +114,13 @@ class Folder:
 
     def _path(self, debate_id: str) -> Path:
         return self._home / "records" / "debates" / debate_id
+
+
+def _there(folder: Path) -> Path:
+    """The folder, or the one that it would be made in."""
+    while not os.path.lexists(folder) and folder != folder.parent:
+        folder = folder.parent
+    return folder
 
 
 @contextmanager
