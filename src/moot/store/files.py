@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
@@ -201,7 +201,8 @@ def made(
         files["final-packet.md"] = packet.markdown(decided, consensus["missing"]).encode()
     whole = {
         "debate": codec.debate(debate),
-        "rules": digest(debate.rules),  # those of request.json
+        "rules": digest(debate.rules),  # those of request.json, as is what was received
+        **({} if debate.received is None else {"received": _digest(debate.received)}),
         "turns": [codec.turn(turn) for turn in turns],
         "events": [{"seq": event.seq, **codec.status_event(event)} for event in events],
     }
@@ -217,6 +218,10 @@ def made(
         "files": hashes,
     }
     return {**files, MANIFEST: as_json(manifest)}, filed
+
+
+def _digest(received: Mapping[str, Any]) -> str:
+    return hashlib.sha256(codec.dumps(received).encode()).hexdigest()[:32]
 
 
 def _report(debate: Debate, turns: Sequence[Turn], read: Read) -> tuple[dict[str, bytes], Filed]:
