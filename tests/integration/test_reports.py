@@ -529,7 +529,7 @@ def test_the_understudy_writes_no_report(tmp_path: Path) -> None:
 
 
 def test_a_model_that_cannot_be_is_said_at_the_start(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="MOOT_REPORT_MODEL: there is no provider 'gtp'"):
+    with pytest.raises(InputError, match='MOOT_REPORT_MODEL: There is no provider "gtp"'):
         run(a_home(tmp_path, "gtp:5"), Voices(), hold)
 
 
