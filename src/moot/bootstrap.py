@@ -102,6 +102,9 @@ def _bus(settings: Settings) -> Bus:
 
 
 def providers(settings: Settings) -> Providers:
+    """What is known of the providers; raises InputError if MOOT_MODEL is not a model."""
+    if settings.model is not None:
+        _model("MOOT_MODEL", settings.model)
     return Providers(
         openai_api_key=secret(settings.openai_api_key),
         openai_base_url=settings.openai_base_url,
@@ -124,20 +127,19 @@ def places(settings: Settings) -> Places:
     return Places(settings.hub_url or HUB, index)
 
 
+def _model(variable: str, model: str) -> str:
+    """The model that a variable names, in its canonical spelling."""
+    try:
+        return normalize(model)[0]
+    except InputError as error:
+        raise InputError(f"{variable}: {error.message}", variable) from None
+
+
 def _report_model(settings: Settings) -> str | None:
     """Who writes the reports; nobody, where that would be the understudy."""
     if settings.report_model is None:
         return None
-    try:
-        model, unknown = normalize(settings.report_model)
-    except InputError as error:
-        raise InputError(f"MOOT_REPORT_MODEL: {error.message}", "MOOT_REPORT_MODEL") from None
-    if unknown:
-        name = settings.report_model.partition(":")[0]
-        raise InputError(
-            f"MOOT_REPORT_MODEL: there is no provider {name!r}; `moot doctor` shows them.",
-            "MOOT_REPORT_MODEL",
-        )
+    model = _model("MOOT_REPORT_MODEL", settings.report_model)
     return None if model == UNDERSTUDY else model
 
 
@@ -176,11 +178,11 @@ async def open_service(
     _collect_less_often()
     apart = settings.broker_url is not None  # workers advance, wherever they are
     writer = _report_model(settings)
+    voices = router(settings, pace)
     dispatcher = _dispatcher(settings)
     schema.prepare(settings.database)
     timed = meter.committed if meter else None
     database = open_database(settings.database, settings.connections, timed)
-    voices = router(settings, pace)
     voice: Speaker = speaker or voices
     if meter:
         voice = MeteredSpeaker(voice, meter.called)
@@ -191,10 +193,11 @@ async def open_service(
     filer = Filer(store, records, keeper.holding, writer)
     reporter = Reporter(store, filer, voice, clock, writer)
     library = SqlStations(database)
-    agents = Agents(library, clock)
+    agents = Agents(library, clock, normalize)
     stations = Stations(
-        library, agents, bus, dispatcher, clock, formats, new_id, normalize, settings.model
-    )
+        library, agents, bus, dispatcher, clock, formats, new_id, normalize, voices.defaults,
+        voice.card, voices.look, writer,
+    )  # fmt: skip
     service = Service(
         store=store,
         records=records,
@@ -219,7 +222,11 @@ async def open_service(
         reporter=reporter,
         providers=voices.describe,
         normalize=normalize,
-        default_model=settings.model,
+        bend=voices.bend,
+        look=voices.look,
+        card=voice.card,
+        writer=writer,
+        default_models=voices.defaults,
     )  # fmt: skip
     bus.on_nudge(keeper.look)
     try:

@@ -157,6 +157,7 @@ class ProviderStatus:
     works: bool  # whether a seat may use it here
     model: str  # what the bare provider means, as "provider:name"
     detail: str  # one or two sentences; what to set when it does not work
+    small: bool = False  # that model is small, or is not one at all: it moderates badly
 
 
 ReportState = Literal["making", "made", "failed"]
@@ -377,7 +378,7 @@ class Records(Protocol):
         ...
 
     def check(self) -> None:
-        """Raises StorageError if nothing could be filed. Blocking."""
+        """Raises StorageError if the files of a debate could not be written now. Blocking."""
         ...
 
 

@@ -42,6 +42,7 @@ def run(
     options: Mapping[str, Any] | None = None,
     limits: Mapping[str, Any] | None = None,
     on_failure: str | None = None,
+    allow_unpriced: bool = False,
     settings: Settings | None = None,
     speaker: Speaker | None = None,
 ) -> Finished:
@@ -57,6 +58,7 @@ def run(
                 options=options,
                 limits=limits,
                 on_failure=on_failure,
+                allow_unpriced=allow_unpriced,
             )
             debate = await service.wait(made.id)
             turns = await service.turns(debate.id)

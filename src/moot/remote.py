@@ -5,7 +5,7 @@ import json
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import TracebackType
 from typing import Any, Self
 
@@ -83,6 +83,7 @@ class Remote:
         options: Mapping[str, Any] | None = None,
         limits: Mapping[str, Any] | None = None,
         on_failure: str | None = None,
+        allow_unpriced: bool = False,
         start: bool = True,
     ) -> Debate:
         asked = {
@@ -94,6 +95,7 @@ class Remote:
             "limits": dict(limits) if limits else None,
             "on_failure": on_failure,
             "start": start,
+            **({"allow_unpriced": True} if allow_unpriced else {}),
         }
         return await self._make("/debates", asked)
 
@@ -168,12 +170,10 @@ class Remote:
     async def providers(self) -> list[ProviderStatus]:
         return (await self.voices())[0]
 
-    async def voices(self) -> tuple[list[ProviderStatus], str]:
-        """The server's providers, and the model of a seat that names none."""
+    async def voices(self) -> tuple[list[ProviderStatus], tuple[str, ...]]:
+        """The server's providers, and the models of seats that name none."""
         said = visible(await self._wire.json("GET", "/providers"))
-        return self._wire.read(
-            lambda: ([ProviderStatus(**item) for item in said["items"]], str(said["default"]))
-        )
+        return self._wire.read(lambda: ([_status(item) for item in said["items"]], _ring(said)))
 
     async def records(self, words: str = "", limit: int = 50) -> list[dict[str, Any]]:
         if limit > PAGE:
@@ -402,6 +402,18 @@ class Outage:
 def _debate(said: Any) -> Debate:
     rules = said["rules"]  # its texts are no one's to clean: they are compared
     return read.read_debate(visible({**said, "rules": None}), rules)
+
+
+def _status(said: Any) -> ProviderStatus:
+    known = {field.name for field in fields(ProviderStatus)}  # a newer server may say more
+    return ProviderStatus(**{name: value for name, value in said.items() if name in known})
+
+
+def _ring(said: Any) -> tuple[str, ...]:
+    default = said["default"]
+    return (
+        (default,) if isinstance(default, str) else tuple(map(str, default))
+    )  # str: an older moot
 
 
 def _found(said: Any) -> Found:

@@ -27,7 +27,7 @@ class Settings(BaseSettings):
     )
 
     home: Path = Field(default=Path("~/.moot"), validate_default=True)
-    model: str = "local"
+    model: str | None = None  # of a seat that names none; unset: by the keys, else local
     report_model: str | None = None  # what writes reports; unset: they are made by extraction
     local_base_url: str | None = None
     disabled_formats: Annotated[tuple[str, ...], NoDecode] = ()

@@ -595,16 +595,22 @@ def test_json_of_a_debate_paused_by_a_failure_is_one_document_too(home: Path) ->
     assert ended["degraded"]  # the first participant, who has no key, was to sum up
 
 
-def test_an_unknown_provider_is_local_and_the_warning_is_shown(home: Path) -> None:
-    done = moot(home, "run", MOTION, "-f", "duel", "-p", "Ada=nonsense:x", "-p", "Ben")
-    assert done.returncode == 0
-    assert "DEBATE_WARN_PROVIDER_NORMALIZED" in done.stdout
-    assert '"nonsense"' in done.stdout
-    told = json_of(
-        moot(home, "run", MOTION, "-f", "duel", "-p", "Ada=nonsense:x", "-p", "Ben", "--json")
-    )
+def test_an_unknown_provider_is_refused_but_in_a_councils_own_request(home: Path) -> None:
+    done = moot(home, "run", MOTION, "-f", "duel", "-p", "Ada=opnai:x", "-p", "Ben")
+    assert_one_sentence(done, (2,), 'no provider "opnai"; the nearest is openai')
+    done = moot(home, "run", MOTION, "-f", "classic", "--host", "gemeni")
+    assert_one_sentence(done, (2,), "the nearest is gemini")
+    done = moot(home, "run", MOTION, env={"MOOT_MODEL": "claud"})
+    assert_one_sentence(done, (2,), 'MOOT_MODEL: There is no provider "claud"')
+    done = moot(home, "agents", "add", "Ada", "--model", "claud:x")
+    assert_one_sentence(done, (2,), "the nearest is claude")
+    council = ("council", "Ship it?", "--role", "Critic=nonsense:x")
+    told = json_of(moot(home, *council, "--json"))
     assert [text.split(":")[0] for text in told["warnings"]] == ["DEBATE_WARN_PROVIDER_NORMALIZED"]
-    assert told["participants"][0]["model"] == "local"
+    assert told["participants"][1]["model"] == "local"
+    shown = moot(home, *council)
+    assert "DEBATE_WARN_PROVIDER_NORMALIZED" in shown.stdout
+    assert '"nonsense"' in shown.stdout
 
 
 # --- looking ---

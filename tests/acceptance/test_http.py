@@ -91,7 +91,8 @@ class Contract:
 
 class Cast(ScriptedSpeaker):
     """Speaks in every format. A motion that begins with "Hold" is held until it is let go; one
-    that begins with "Fail" has a Ben whose key is refused, unless he has another model."""
+    that begins with "Fail" has a Ben whose key is refused, unless he has another model; of one that
+    begins with "Mute" nobody can speak."""
 
     def __init__(self) -> None:
         super().__init__(self._say)
@@ -106,6 +107,8 @@ class Cast(ScriptedSpeaker):
         return sum(call.debate.motion == motion for call in self.calls)
 
     def _say(self, call: Call) -> str | ProviderError:
+        if call.debate.motion.startswith("Mute"):
+            return ProviderAuthError("The key was refused.")
         if call.debate.motion.startswith("Fail") and call.step.actor == "ben":
             if call.model == "local":
                 return ProviderAuthError("The key for Ben was refused. Set BEN_KEY.")
@@ -558,7 +561,9 @@ def test_library(scene: Scene) -> None:
     assert sorted(names) == ["classic", "council", "custom", "duel", "standard"]
     found = scene.get("/providers")
     assert {"openai", "claude", "gemini", "local"} == {item["provider"] for item in found["items"]}
-    assert found["default"] == "local"
+    assert found["default"] == ["local"]
+    (local,) = [item for item in found["items"] if item["provider"] == "local"]
+    assert (local["works"], local["model"], local["small"]) == (True, "local:understudy", True)
     word = f"quagga{next(_count)}"
     made = scene.post("/debates/council", {**COUNCIL, "problem": f"Keep the {word}?"}, 201)
     scene.wait(made["id"])
@@ -782,13 +787,10 @@ def test_skip_goes_on_without(scene: Scene) -> None:
 
 
 def test_a_debate_that_failed_is_final(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    (home / "records").mkdir(parents=True)
-    (home / "records" / "decisions").write_text("in the way")
-    with scene_at(home) as scene:
-        made = scene.post("/debates/council", COUNCIL, 201)
+    with scene_at(tmp_path / "home") as scene:
+        made = scene.post("/debates/council", {**COUNCIL, "problem": "Mute?"}, 201)
         done = scene.wait(made["id"])
-        assert (done["status"], done["stop_reason"]) == ("failed", "structural_failure")
+        assert done["status"] == "failed"
         before = scene.state(made["id"])
         for verb in VERBS:
             scene.problem(scene.http.post(f"/debates/{made['id']}/{verb}", json={}), 409)

@@ -346,7 +346,7 @@ def test_people_see_it_as_at_home(server: Served, tmp_path: Path) -> None:
     filed(home, made)
     watched, ours = there(server, away, "watch", made), here(home, "watch", made)
     assert watched.stdout.splitlines()[:-1] == ours.stdout.splitlines()[:-1]
-    assert watched.stdout.splitlines()[-1] == f"At {server.url}/debates/{made}"
+    assert watched.stdout.splitlines()[-1] == f"On the server: {server.url}/debates/{made}"
     for after in ("6", "9999"):
         asked = ["watch", made, "--after", after]
         watched, ours = there(server, away, *asked), here(home, *asked)

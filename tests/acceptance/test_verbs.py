@@ -18,6 +18,7 @@ from moot.core.prompts import Heard
 from moot.core.schedule import Wave
 from moot.engine.service import Service
 from moot.errors import (
+    InputError,
     ProviderAuthError,
     ProviderEmptyError,
     ProviderError,
@@ -779,16 +780,17 @@ def test_retry_restarts_the_speaker(home: Path, model: str | None) -> None:
     play(scene())
 
 
-def test_retry_with_a_provider_that_does_not_exist_says_who_speaks_instead(home: Path) -> None:
+def test_retry_with_a_provider_that_does_not_exist_is_refused(home: Path) -> None:
     async def scene() -> None:
         script = failing(lambda: ProviderAuthError("No key."), at(1, "ada"), times=1)
         async with opened(home, ScriptedSpeaker(script)) as s:
             id_ = await s.make()
             await s.service.wait(id_)
-            await s.service.retry(id_, "nonsense:x")
-            debate = await s.service.wait(id_)
-            assert debate.seat("ada").model == "local"
-            assert any("DEBATE_WARN_PROVIDER_NORMALIZED" in text for text in debate.warnings)
+            with pytest.raises(InputError, match="the nearest is openai") as caught:
+                await s.service.retry(id_, "opnai:x")
+            assert caught.value.field == "model"
+            debate = await s.service.get(id_)
+            assert (debate.status, debate.seat("ada").model) == ("paused", "local")
 
     play(scene())
 

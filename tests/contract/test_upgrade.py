@@ -164,6 +164,7 @@ async def goes_on(settings: Settings, before: Kept) -> None:
             there, said, logged = after[debate_id]
             assert (said, logged) == (turns, events)
             loose = {"updated_at": "", "lease_owner": None, "lease_until": 0.0, "files_seq": 0}
+            loose["received"] = None  # it had no column then
             assert there.but(**loose) == debate.but(**loose)
     unfinished = next(d for d, _, _ in before.values() if d.status == "running")
     async with open_service(settings, speaker=ScriptedSpeaker()) as service:

@@ -150,7 +150,7 @@ def test_make_run_uses_what_it_fetched_for_one_that_is_gone(moot: Run, tmp_path:
         ("MOOT_DEMO_MODEL", "none", ""),
         ("MOOT_MODEL", "claude", ""),
         ("MOOT_MODEL", "local:understudy", ""),
-        ("ANTHROPIC_API_KEY", "k", "MOOT_MODEL=claude lets Claude speak"),
+        ("ANTHROPIC_API_KEY", "k", "ANTHROPIC_API_KEY is set, so no model is fetched."),
         ("MOOT_DEMO_MODEL", "gpt-2", "there are tiny.\nThe understudy speaks instead."),
         ("MOOT_HUB_URL", "http://127.0.0.1:1", "refused).\nThe understudy speaks instead."),
     ],

@@ -33,7 +33,7 @@ async def list_formats(moot: Moot) -> Response:
 async def list_providers(moot: Moot) -> Response:
     found = await moot.service.providers()
     items = [asdict(status) for status in found]
-    return as_json({"items": items, "default": moot.settings.model})
+    return as_json({"items": items, "default": list(moot.service.default_models)})
 
 
 @router.get(

@@ -50,6 +50,17 @@ SavedAgent = Annotated[
 class SeatAsked(Asked):
     """Who is to speak: an agent, or somebody with a name. Without a model, the default one."""
 
+    id: (
+        Annotated[
+            str,
+            Field(
+                pattern=SLUG_PATTERN,
+                description="Who it is in turns and the cursor; made of the name if left out.",
+                examples=["ada"],
+            ),
+        ]
+        | None
+    ) = None
     agent: SavedAgent | None = None
     name: Annotated[str, Field(min_length=1, max_length=200, examples=["Ada"])] | None = None
     stance: Stance | None = None
@@ -73,6 +84,13 @@ class LimitsAsked(Asked):
     max_turns: Annotated[int, Field(ge=1, le=MAX_TURNS)] | None = None
     max_total_tokens: Annotated[int, Field(ge=1, le=10**12)] | None = None
     max_cost_usd: Annotated[float, Field(ge=0, le=10**6)] | None = None
+    allow_unpriced: (
+        Annotated[
+            bool,
+            Field(description="Whether a model of unknown price may speak under max_cost_usd."),
+        ]
+        | None
+    ) = None
 
 
 class DebateAsked(Asked):
@@ -93,6 +111,16 @@ class DebateAsked(Asked):
     ] = {}
     limits: LimitsAsked | None = None
     on_failure: OnFailure | None = None
+    allow_unpriced: (
+        Annotated[
+            bool,
+            Field(
+                description="Whether a model of unknown price may speak under max_cost_usd, which "
+                "does not count what it costs then."
+            ),
+        ]
+        | None
+    ) = None
     start: Annotated[bool, Field(description="Or let it wait, `scheduled`.")] = True
 
     model_config = ConfigDict(
@@ -205,6 +233,7 @@ class Limits(Answer):
     max_turn_tokens: int
     max_total_tokens: int | None
     max_cost_usd: float | None
+    allow_unpriced: Annotated[bool | None, Field(description="Left out while it is false.")] = None
 
 
 class Phase(Answer):
@@ -340,13 +369,23 @@ class Provider(Answer):
 
     provider: str
     works: bool
-    model: str
+    model: Annotated[str, Field(description="What the provider alone means.")]
     detail: str
+    small: Annotated[
+        bool, Field(description="Whether that model is small, or not one: a weak host.")
+    ]
 
 
 class Providers(Answer):
     items: list[Provider]
-    default: Annotated[str, Field(description="The model of a seat that names none.")]
+    default: Annotated[
+        list[str],
+        Field(
+            min_length=1,
+            description="What seats without a model take, spread so that families differ: "
+            "MOOT_MODEL, else the vendors that have a key, else `local`.",
+        ),
+    ]
 
 
 class FormatProblem(Answer):

@@ -202,6 +202,7 @@ class StationLimits(Answer):
     max_turns: int | None = None
     max_total_tokens: int | None = None
     max_cost_usd: float | None = None
+    allow_unpriced: bool | None = None
 
 
 class Station(Answer):

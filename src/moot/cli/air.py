@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -134,8 +135,10 @@ async def _to_the_end(service: "Verbs", one: Aired, view: "View") -> Aired:
 
 def _tell(service: "Verbs", ended: Sequence[Aired], view: "View") -> None:
     """How each ended, and where its report lies."""
+    from moot.cli.where import filed
+
     if len(ended) == 1 and (debate := ended[0].debate):
-        view.outcome(debate, service.folder(debate.id))
+        view.outcome(debate, filed(service, debate.id))
     else:
         _tell_several(ended)
     for one in ended:
@@ -189,7 +192,10 @@ def _report(service: "Verbs", debate: "Debate") -> str | None:
     if debate.status not in FINAL:
         return None
     folder = service.folder(debate.id)
-    return f"{folder}/report" if "://" in folder else f"{folder}/report.html"
+    if "://" in folder:
+        return f"{folder}/report"
+    page = Path(folder, "report.html")
+    return str(page) if page.is_file() else None
 
 
 def _code(ended: Sequence[Aired], interrupted: bool) -> int:

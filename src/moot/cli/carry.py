@@ -46,17 +46,25 @@ def here(
 
 
 async def carry_on(
-    begin: Callable[["Verbs"], Awaitable["Debate"]], json: bool, mine: list[str]
+    begin: Callable[["Verbs"], Awaitable["Debate"]],
+    json: bool,
+    mine: list[str],
+    *,
+    introduce: bool = False,
 ) -> int:
     """Begin, show it live, and say how it ended. Ctrl-C pauses it: here at once, on a server after
-    the step in flight."""
+    the step in flight. `introduce` says first who will speak."""
     from moot.cli.screen import Quiet, Screen
-    from moot.cli.where import Notices
+    from moot.cli.voices import who_speaks
+    from moot.cli.where import Notices, filed
 
     notices = Notices()
     async with here(json, mine, notices) as service:
         interrupted, begun = on_interrupt(service)
+        found = await service.providers() if introduce and not json else None
         debate = await begin(service)
+        if found is not None:
+            typer.echo(who_speaks(debate, found))  # before this waits for anything
         mine.append(debate.id)
         begun([debate.id])
         screen = Quiet() if json else Screen(debate)
@@ -66,7 +74,7 @@ async def carry_on(
         if json:
             _print_json(service, debate, await service.turns(debate.id))
         else:
-            screen.outcome(debate, service.folder(debate.id))
+            screen.outcome(debate, filed(service, debate.id))
     return exit_code(debate, interrupted.is_set())
 
 

@@ -3,12 +3,16 @@
 import os
 import sqlite3
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from moot.bootstrap import broker, load_settings, router
+from moot.cli.voices import HINT
 from moot.core.format import Format
+from moot.core.transcript import UNDERSTUDY
+from moot.core.voices import family
 from moot.errors import MootError
 from moot.ports import FormatProblem, ProviderStatus
 from moot.settings import Settings
@@ -43,14 +47,14 @@ async def _server() -> list[Finding]:
         try:
             checks = await elsewhere.checks()
             formats, problems = await elsewhere.formats_and_problems()
-            voices, default = await elsewhere.voices()
+            voices, ring = await elsewhere.voices()
         except MootError as error:
             return [Finding("server", False, error.message)]
         health = ", ".join(f"{name} {how}" for name, how in checks.items())
         return [
             Finding("server", True, f"{elsewhere.url} answers; {health}"),
             *_named(formats, problems),
-            *_voices(voices, default),
+            *_voices(voices, ring),
         ]
 
 
@@ -177,17 +181,26 @@ async def _providers(settings: Settings) -> list[Finding]:
         found = await voices.describe(measure=True)
     finally:
         await voices.aclose()
-    return _voices(found, settings.model)
+    return _voices(found, voices.defaults)
 
 
-def _voices(found: list[ProviderStatus], default: str) -> list[Finding]:
-    note = f" (the default: {default})"
-    return [
-        Finding(
-            status.provider,
-            status.works,
-            status.detail + (note if default.startswith(status.provider) else ""),
-            needed=False,
-        )
-        for status in found
+def _voices(found: list[ProviderStatus], ring: Sequence[str]) -> list[Finding]:
+    statuses = [
+        Finding(status.provider, status.works, status.detail, needed=False) for status in found
     ]
+    return [*statuses, _default(found, ring)]
+
+
+def _default(found: list[ProviderStatus], ring: Sequence[str]) -> Finding:
+    """What a seat without a model takes."""
+    local = next((status for status in found if status.provider == "local"), None)
+    if ring != ("local",) or local is None:
+        turn = " in turn, so that opponents differ" if len(ring) > 1 else ""
+        words = f"a seat without a model takes {', '.join(ring)}{turn}"
+        works = {status.provider for status in found if status.works}
+        return Finding("default", set(map(family, ring)) <= works, words, needed=False)
+    if local.model == UNDERSTUDY:
+        words = f"a seat without a model takes the understudy, which is not a model. {HINT}"
+        return Finding("default", True, words, needed=False)
+    words = f"a seat without a model takes local, which is {local.model}"
+    return Finding("default", local.works, words, needed=False)

@@ -121,10 +121,13 @@ async def _find(service: "Verbs", search: "Search") -> "list[Debate]":
 def show(id_: Id, json: Json = False) -> None:
     """A debate as it stands: its transcript and its outcome."""
 
-    async def look(service: "Verbs") -> tuple["Debate", list[Any], str]:
-        return await service.get(id_), await service.turns(id_), service.folder(id_)
+    from moot.cli.where import filed
 
-    debate, turns, folder = _ask(look)
+    async def look(service: "Verbs") -> tuple["Debate", list[Any], str, str]:
+        turns = await service.turns(id_)
+        return await service.get(id_), turns, service.folder(id_), filed(service, id_)
+
+    debate, turns, folder, there = _ask(look)
     if json:
         from moot.core import codec
 
@@ -137,7 +140,7 @@ def show(id_: Id, json: Json = False) -> None:
     screen.head()
     for turn in turns:
         screen.show(TurnCommitted(debate.id, turn))
-    screen.outcome(debate, folder)
+    screen.outcome(debate, there)
 
 
 def export(

@@ -5,9 +5,9 @@ from importlib.util import find_spec
 
 from moot.bootstrap import providers, router
 from moot.models.catalog import Entry, entry, machine, suits
-from moot.models.router import UNDERSTUDY, normalize
+from moot.models.router import UNDERSTUDY, Providers, defaults
 from moot.models.shelf import NONE, Shelf
-from moot.models.vendors import VENDORS, Vendor
+from moot.models.vendors import VENDORS
 from moot.settings import Settings
 
 
@@ -18,15 +18,11 @@ class Needless(Exception):  # noqa: N818  no error: a reason, empty where there 
 def needed(settings: Settings, shelf: Shelf, name: str | None = None) -> Entry:
     """The model to fetch."""
     wish = name or settings.demo_model
-    if normalize(settings.model)[0] != "local" or wish == NONE or shelf.wanted() == NONE:
-        raise Needless
+    known = providers(settings)
+    if defaults(known) != ("local",) or wish == NONE or shelf.wanted() == NONE:
+        raise Needless("" if settings.model else _keys(known))
     if shelf.chosen() is not None or asyncio.run(_speaks(settings)):
         raise Needless
-    if not wish and (vendor := _key(settings)):
-        raise Needless(
-            f"{vendor.key} is set, and yet the understudy speaks: MOOT_MODEL={vendor.id} lets "
-            f"{vendor.name} speak; `moot model fetch` fetches a model that runs here."
-        )
     if find_spec("xllamacpp") is None:
         raise Needless("llama.cpp is not installed (pip install 'moot[llama]'), so the understudy "
                        "speaks.")  # fmt: skip
@@ -36,10 +32,12 @@ def needed(settings: Settings, shelf: Shelf, name: str | None = None) -> Entry:
     return found
 
 
-def _key(settings: Settings) -> Vendor | None:
-    """A vendor whose key is set."""
-    known = providers(settings)
-    return next((one for one in VENDORS.values() if one.key and known.key(one.id)), None)
+def _keys(known: Providers) -> str:
+    """Whose keys are set, so that nothing else needs to speak."""
+    keys = [str(one.key) for one in VENDORS.values() if one.key and known.key(one.id)]
+    if not keys:
+        return ""
+    return f"{' and '.join(keys)} {'is' if len(keys) == 1 else 'are'} set, so no model is fetched."
 
 
 async def _speaks(settings: Settings) -> bool:

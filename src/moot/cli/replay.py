@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from moot.store.reindex import Reindexed
 
 
+OFF = (
+    "The council is switched off {} (MOOT_DISABLED_FORMATS), so its records are not shown; they "
+    "are still on disk. To switch it on, take council out of MOOT_DISABLED_FORMATS and restart."
+)
+
+
 def register(app: typer.Typer) -> None:
     for command in (replay, reindex, records):
         app.command()(command)
@@ -131,9 +137,13 @@ def records(
     json: Json = False,
 ) -> None:
     """What councils wrote back, newest first."""
-    rows = asyncio.run(_records(query, limit))
+    rows, off = asyncio.run(_records(query, limit))
+    if off:
+        typer.echo(off, err=True)
     if json:
         _print(rows)
+        return
+    if off:
         return
     if not rows:
         typer.echo("No record holds that." if query else "No record yet. A council writes one.")
@@ -162,11 +172,19 @@ async def _reindex(from_files: bool) -> "Reindexed":
         database.close()
 
 
-async def _records(query: str, limit: int) -> list[dict[str, Any]]:
-    from moot.cli.where import where
+async def _records(query: str, limit: int) -> tuple[list[dict[str, Any]], str]:
+    """The records; and why there are none, if the council is switched off."""
+    from moot.bootstrap import load_settings
+    from moot.cli.where import remote, where
 
+    if load_settings().url:
+        async with remote() as elsewhere:
+            rows = await elsewhere.records(query, limit)
+            known = {rules.name for rules in await elsewhere.formats()} if not rows else {"council"}
+        return rows, "" if "council" in known else OFF.format("on that server")
     async with where() as service:
-        return await service.records(query, limit)
+        rows = await service.records(query, limit)
+    return rows, OFF.format("here") if "council" in load_settings().disabled_formats else ""
 
 
 def _show(seen: Seen) -> None:

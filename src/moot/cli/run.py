@@ -72,6 +72,13 @@ def run(
     max_turn_tokens: Annotated[int | None, typer.Option(help="128..4096, default 900.")] = None,
     max_total_tokens: Annotated[int | None, typer.Option(help="Budget of the debate.")] = None,
     max_cost_usd: Annotated[float | None, typer.Option(help="Budget of the debate.")] = None,
+    allow_unpriced: Annotated[
+        bool,
+        typer.Option(
+            "--allow-unpriced",
+            help="Let models of unknown price speak under --max-cost-usd, which leaves them out.",
+        ),
+    ] = False,
     on_failure: Annotated[
         str | None, typer.Option(help="When a speaker fails for good: pause or degrade.")
     ] = None,
@@ -96,9 +103,10 @@ def run(
             options=options,
             limits=limits,
             on_failure=on_failure,
+            allow_unpriced=allow_unpriced,
         )
 
-    _carry(begin, json)
+    _carry(begin, json, introduce=True)
 
 
 def council(
@@ -133,12 +141,13 @@ def council(
         "max_turn_seconds": max_turn_seconds,
         "max_turn_tokens": max_turn_tokens,
     }
-    _carry(lambda service: service.council(request), json)
+    given = {name: value for name, value in request.items() if value not in (None, [])}
+    _carry(lambda service: service.council(given), json, introduce=True)
 
 
 def start(id_: Id, json: Json = False) -> None:
     """Start a debate that was made to wait."""
-    _carry(lambda service: service.start(id_), json, id_)
+    _carry(lambda service: service.start(id_), json, id_, introduce=True)
 
 
 def resume(id_: Id, json: Json = False) -> None:
@@ -181,7 +190,7 @@ def watch(
 
 async def _watch(id_: str, after: int) -> int:
     from moot.cli.screen import Screen
-    from moot.cli.where import Notices, say, where
+    from moot.cli.where import Notices, filed, say, where
 
     notices = Notices()
     async with where(live=True, notices=notices) as service:
@@ -195,12 +204,17 @@ async def _watch(id_: str, after: int) -> int:
             async for event in service.follow(id_, min(after, debate.last_seq)):
                 screen.show(event)
         debate = await service.get(id_)
-        screen.outcome(debate, service.folder(id_))
+        screen.outcome(debate, filed(service, id_))
     return exit_code(debate, interrupted=False)
 
 
-def _carry(begin: Callable[["Verbs"], Awaitable["Debate"]], json: bool, *known: str) -> None:
-    raise typer.Exit(asyncio.run(carry_on(begin, json, list(known))))
+def _carry(
+    begin: Callable[["Verbs"], Awaitable["Debate"]],
+    json: bool,
+    *known: str,
+    introduce: bool = False,
+) -> None:
+    raise typer.Exit(asyncio.run(carry_on(begin, json, list(known), introduce=introduce)))
 
 
 def read_options(rounds: int | None, given: list[str]) -> dict[str, Any]:

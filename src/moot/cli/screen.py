@@ -147,7 +147,8 @@ class Screen:
         self._refresh()
 
     def outcome(self, debate: Debate, folder: str) -> None:
-        """How it ended, what it cost, where it lies, what can be done next."""
+        """How it ended, what it cost, where it lies, what can be done next. No folder: nothing is
+        filed."""
         out = self._console
         out.print(Rule(style="dim"))
         out.print(Text.assemble((_ending(debate), "bold"), (_bill(debate), "dim")))
@@ -170,8 +171,10 @@ class Screen:
             out.print(f"  moot skip {debate.id}               go on without this turn")
         elif debate.status == "paused":
             out.print(f"Go on with  moot resume {debate.id}")
-        place = "At" if "://" in folder else "Files:"
-        out.print(f"[dim]{place} {escape(folder)}[/dim]", soft_wrap=True)
+        if "://" in folder:
+            out.print(f"[dim]On the server: {escape(folder)}[/dim]", soft_wrap=True)
+        elif folder:
+            out.print(f"[dim]Files: {escape(folder)}[/dim]", soft_wrap=True)
 
     def head(self) -> None:
         """The motion and who is here."""

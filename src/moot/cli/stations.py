@@ -48,6 +48,12 @@ Options = Annotated[
 MaxTurns = Annotated[int | None, typer.Option(help="At most this many turns each.")]
 MaxTokens = Annotated[int | None, typer.Option("--max-total-tokens", help="Budget of each.")]
 MaxCost = Annotated[float | None, typer.Option("--max-cost-usd", help="Budget of each.")]
+AllowUnpriced = Annotated[
+    bool | None,
+    typer.Option(
+        "--allow-unpriced/--refuse-unpriced", help="Models of unknown price under --max-cost-usd."
+    ),
+]
 Missed = Annotated[
     str | None, typer.Option(help="A slot that nobody was there for: air it late, or skip it.")
 ]
@@ -117,6 +123,7 @@ def add(
     max_turns: MaxTurns = None,
     max_total_tokens: MaxTokens = None,
     max_cost_usd: MaxCost = None,
+    allow_unpriced: AllowUnpriced = None,
     missed: Missed = None,
     on_failure: OnFailure = None,
     seats: Seats = None,
@@ -126,7 +133,7 @@ def add(
     """Make a station."""
     asked = _asked(name, about, cron, zone, motion, agent, format_, missed, on_failure, seats,
                    public)  # fmt: skip
-    limits = _limits(max_turns, max_total_tokens, max_cost_usd)
+    limits = _limits(max_turns, max_total_tokens, max_cost_usd, allow_unpriced)
     asked |= given(
         {"options": read_options(rounds, option or []) or None, "limits": limits or None}
     )
@@ -148,6 +155,7 @@ def change(
     max_turns: MaxTurns = None,
     max_total_tokens: MaxTokens = None,
     max_cost_usd: MaxCost = None,
+    allow_unpriced: AllowUnpriced = None,
     missed: Missed = None,
     on_failure: OnFailure = None,
     seats: Seats = None,
@@ -157,7 +165,7 @@ def change(
     """Change what is given, and leave the rest; motions and agents replace the pool's."""
     asked = _asked(name, about, cron, zone, motion, agent, format_, missed, on_failure, seats,
                    public)  # fmt: skip
-    limits = _limits(max_turns, max_total_tokens, max_cost_usd)
+    limits = _limits(max_turns, max_total_tokens, max_cost_usd, allow_unpriced)
     options = read_options(rounds, option or [])
     if not asked and not limits and not options:
         raise InputError(f"Say what to change of {id_}: --name, --cron, --motion …", "station")
@@ -303,8 +311,17 @@ def _asked(
     return asked
 
 
-def _limits(turns: int | None, tokens: int | None, cost: float | None) -> dict[str, Any]:
-    return given({"max_turns": turns, "max_total_tokens": tokens, "max_cost_usd": cost})
+def _limits(
+    turns: int | None, tokens: int | None, cost: float | None, unpriced: bool | None
+) -> dict[str, Any]:
+    return given(
+        {
+            "max_turns": turns,
+            "max_total_tokens": tokens,
+            "max_cost_usd": cost,
+            "allow_unpriced": unpriced,
+        }
+    )
 
 
 def _tell(station: "Station", json: bool) -> None:

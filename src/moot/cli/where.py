@@ -1,8 +1,16 @@
 """Where a command goes: to the server that MOOT_URL names, or to the home. Decided here alone."""
 
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from moot.errors import InputError
@@ -13,7 +21,7 @@ if TYPE_CHECKING:
     from moot.core.events import Delta, Event
     from moot.core.export import Kind
     from moot.core.station import Agent, Brought, Conversation, Programme, Station
-    from moot.ports import Found, Search
+    from moot.ports import Found, ProviderStatus, Search
     from moot.remote import Remote
 
 
@@ -91,9 +99,12 @@ class Verbs(Protocol):
         options: Mapping[str, Any] | None = None,
         limits: Mapping[str, Any] | None = None,
         on_failure: str | None = None,
+        allow_unpriced: bool = False,
     ) -> "Debate": ...
 
     async def council(self, asked: Mapping[str, Any]) -> "Debate": ...
+
+    def providers(self) -> "Awaitable[list[ProviderStatus]]": ...
 
     async def start(self, debate_id: str) -> "Debate": ...
 
@@ -138,6 +149,12 @@ def url() -> str | None:
     from moot.bootstrap import load_settings
 
     return load_settings().url
+
+
+def filed(service: Verbs, debate_id: str) -> str:
+    """Where its files are, or the debate on a server; empty if nothing was filed here."""
+    folder = service.folder(debate_id)
+    return folder if "://" in folder or Path(folder).is_dir() else ""
 
 
 class Notices:

@@ -32,7 +32,11 @@ def participant(seat: Participant) -> dict[str, Any]:
 
 
 def limits(value: Limits) -> dict[str, Any]:
-    return asdict(value)
+    """What files from before do not hold is left out while it is not set."""
+    told = asdict(value)
+    if not value.allow_unpriced:
+        del told["allow_unpriced"]
+    return told
 
 
 def failure(value: Failure | None) -> dict[str, Any] | None:

@@ -35,6 +35,7 @@ class Limits:
     max_turn_tokens: int = 900
     max_total_tokens: int | None = None
     max_cost_usd: float | None = None
+    allow_unpriced: bool = False  # a model whose price is not known may speak under max_cost_usd
 
 
 @dataclass(frozen=True, slots=True)

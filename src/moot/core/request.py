@@ -1,11 +1,12 @@
 """What is asked for, checked and made into a debate. Errors name the field and how to mend it."""
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from moot.core import schedule
+from moot.core import schedule, voices
 from moot.core.clean import one_line, visible
 from moot.core.debate import Cursor, Debate, Limits, OnFailure, Participant
 from moot.core.format import MAX_PARTICIPANTS, MAX_TURNS, Format
@@ -19,8 +20,11 @@ MAX_CONSTRAINTS = 20
 OUTPUT_TYPES = ("decision", "writing", "architecture", "planning", "evaluation")
 
 NAMES = ("Ada", "Ben", "Cleo", "Dov", "Edda", "Finn", "Gita", "Hugo", "Ines", "Jun", "Kaya", "Leo")
+ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+MAX_REQUEST = 256 * 1024  # bytes, as of a body
 Normalize = Callable[[str], tuple[str, str | None]]
 """`provider:name` in its canonical spelling, and a warning where it had to be bent."""
+_FIELDS = {"id", "name", "role", "stance", "bio", "model"}
 
 _BOUNDS: Mapping[str, tuple[float, float, type]] = {
     "max_turn_seconds": (5, 120, float),
@@ -37,7 +41,7 @@ def build(
     at: str,
     motion: str,
     rules: Format,
-    default_model: str,
+    default_model: str | Sequence[str],
     normalize: Normalize,
     participants: Sequence[Mapping[str, Any]] = (),
     host: Mapping[str, Any] | None = None,
@@ -45,16 +49,33 @@ def build(
     limits: Mapping[str, Any] | None = None,
     on_failure: str | None = None,
     brief: Mapping[str, Any] | None = None,
+    received: Mapping[str, Any] | None = None,
+    cards: voices.Cards | None = None,
+    writer: str | None = None,
 ) -> Debate:
-    """A debate that has not begun."""
+    """A debate that has not begun.
+
+    Seats without a model take `default_model`, or those of a ring in turn. With `cards`, a limit on
+    cost that cannot be kept is refused, and a weak host warned of; `writer` writes the report.
+    """
     warnings: list[str] = []
     if rules.roster.roles:
-        seats = _roles(rules, participants, default_model, normalize, warnings)
+        seats = _roles(rules, participants, normalize, warnings)
     else:
-        seats = _seats(participants or _default_cast(rules), default_model, normalize, warnings)
-    moderator = _host(host, rules, default_model, normalize, warnings, seats)
+        seats = _seats(participants or _default_cast(rules), normalize, warnings)
+    moderator = _host(host, rules, normalize, warnings, seats)
     schedule.check_roster(rules, seats, moderator)
+    ring = _ring(default_model, normalize, warnings, (*seats, moderator))
+    seats, moderator = voices.spread(rules, seats, moderator, ring)
     chosen = _options(rules, options or {})
+    bounds = _limits(rules, seats, moderator, chosen, limits or {})
+    if cards:
+        everyone = (*seats, moderator) if moderator else seats
+        doubts = (
+            voices.check_prices(bounds, everyone, cards, writer),
+            voices.weak_host(rules, moderator, cards),
+        )
+        warnings += filter(None, doubts)
     debate = Debate(
         id=debate_id,
         motion=_motion(motion),
@@ -62,7 +83,7 @@ def build(
         participants=seats,
         host=moderator,
         options=chosen,
-        limits=_limits(rules, seats, moderator, chosen, limits or {}),
+        limits=bounds,
         on_failure=_on_failure(on_failure) or rules.on_failure,
         status="scheduled",
         cursor=Cursor(),
@@ -70,23 +91,54 @@ def build(
         updated_at=at,
         warnings=tuple(dict.fromkeys(warnings)),
         brief=_brief(rules, brief or {}),
+        received=None if received is None else _received(received),
     )
     debate = replace(debate, cursor=schedule.first(debate))
     return replace(debate, total=schedule.total(debate))
 
 
 def recast(
-    debate: Debate, seats: Sequence[Mapping[str, Any]], default_model: str, normalize: Normalize
+    debate: Debate,
+    seats: Sequence[Mapping[str, Any]],
+    default_model: str | Sequence[str],
+    normalize: Normalize,
+    cards: voices.Cards | None = None,
 ) -> Debate:
     """A debate that has not begun, with others in its seats: all else stays."""
     warnings = list(debate.warnings)
-    cast = debate.but(
-        participants=_seats(seats, default_model, normalize, warnings),
-        warnings=(),
-    )
-    schedule.check_roster(debate.rules, cast.participants, debate.host)
-    cast = cast.but(warnings=tuple(dict.fromkeys(warnings)), cursor=schedule.first(cast))
+    seated = _seats(seats, normalize, warnings)
+    ring = _ring(default_model, normalize, warnings, seated)
+    seated, _ = voices.spread(debate.rules, seated, debate.host, ring)
+    schedule.check_roster(debate.rules, seated, debate.host)
+    if cards and (doubt := voices.check_prices(debate.limits, seated, cards)):
+        warnings.append(doubt)
+    cast = debate.but(participants=seated, warnings=tuple(dict.fromkeys(warnings)))
+    cast = cast.but(cursor=schedule.first(cast))
     return cast.but(total=schedule.total(cast))
+
+
+def _ring(
+    default: str | Sequence[str],
+    normalize: Normalize,
+    warnings: list[str],
+    seats: Sequence[Participant | None],
+) -> list[str]:
+    """The models of seats that name none, if there are such seats."""
+    if all(seat is None or seat.model for seat in seats):
+        return []
+    named = [normalize(model) for model in ([default] if isinstance(default, str) else default)]
+    warnings += [warning for _, warning in named if warning]
+    return [model for model, _ in named]
+
+
+def _received(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The request as it came, as far as JSON and UTF-8 can say it."""
+    text = json.dumps(asked, ensure_ascii=False, default=str).encode("utf-8", "replace")
+    if len(text) > MAX_REQUEST:
+        raise InputError(
+            f"The request is too large; {MAX_REQUEST // 1024} KiB is the most.", "request"
+        )
+    return json.loads(text)
 
 
 def _motion(text: str) -> str:
@@ -105,10 +157,7 @@ def _default_cast(rules: Format) -> list[dict[str, Any]]:
 
 
 def _seats(
-    asked: Sequence[Mapping[str, Any]],
-    default_model: str,
-    normalize: Normalize,
-    warnings: list[str],
+    asked: Sequence[Mapping[str, Any]], normalize: Normalize, warnings: list[str]
 ) -> tuple[Participant, ...]:
     if len(asked) > MAX_PARTICIPANTS:
         raise InputError(
@@ -117,30 +166,53 @@ def _seats(
         )
     sides = any(seat.get("stance") for seat in asked)
     seats: list[Participant] = []
-    taken: set[str] = {"host"}
+    given = _ids(asked)
+    taken = {"host", *filter(None, given)}
     for place, seat in enumerate(asked):
         field = f"participants[{place}]"
         stance = seat.get("stance") or ("neutral" if sides else ("pro", "con")[place % 2])
-        made = _seat(seat, field, default_model, normalize, warnings, stance)
+        made = _seat(seat, field, normalize, warnings, stance)
         if made.name.casefold() in {other.name.casefold() for other in seats}:
             raise InputError(f"Two participants are called {made.name}.", f"{field}.name")
-        made = replace(made, id=_id(made.name, taken))
+        made = replace(made, id=given[place] or _id(made.name, taken))
         taken.add(made.id)
         seats.append(made)
     return tuple(seats)
 
 
+def _ids(asked: Sequence[Mapping[str, Any]]) -> list[str | None]:
+    """The ids that were given, each checked."""
+    found: list[str | None] = []
+    for place, seat in enumerate(asked):
+        field, given = f"participants[{place}].id", seat.get("id")
+        if given is None:
+            found.append(None)
+            continue
+        if not isinstance(given, str) or not ID.fullmatch(given):
+            raise InputError(
+                f"{field}: {str(given)[:60]!a} is not an id: small letters, digits and dashes, "
+                "up to 40.",
+                field,
+            )
+        if given == "host":
+            raise InputError(f"{field}: only the host has the id host.", field)
+        if given in found:
+            raise InputError(f"{field}: two participants have the id {given}.", field)
+        found.append(given)
+    return found
+
+
 def _roles(
     rules: Format,
     asked: Sequence[Mapping[str, Any]],
-    default_model: str,
     normalize: Normalize,
     warnings: list[str],
 ) -> tuple[Participant, ...]:
-    """A fixed cast: a role that is not asked for takes the default model."""
+    """A fixed cast: a role that is not asked for takes a default model."""
     roles = {role.casefold(): role for role in rules.roster.roles}
     given: dict[str, Mapping[str, Any]] = {}
     for place, seat in enumerate(asked):
+        _known(seat, f"participants[{place}]")
         named = one_line(str(seat.get("role") or seat.get("name") or ""), MAX_NAME)
         role = roles.get(named.casefold())
         if role is None:
@@ -150,11 +222,14 @@ def _roles(
             )
         elif role in given:
             raise InputError(f"The {role} is named twice.", f"participants[{place}].role")
+        elif seat.get("id") not in (None, role.lower()):
+            field = f"participants[{place}].id"
+            raise InputError(f"{field}: the id of the {role} is {role.lower()}.", field)
         else:
             given[role] = seat
     return tuple(
         replace(
-            _seat({**given.get(role, {}), "name": role}, f"participants[{role}]", default_model,
+            _seat({**given.get(role, {}), "name": role}, f"participants[{role}]",
                   normalize, warnings, "neutral"),
             id=role.lower(),
             role=role,
@@ -261,30 +336,35 @@ def _snake(name: str) -> str:
 def _host(
     asked: Mapping[str, Any] | None,
     rules: Format,
-    default_model: str,
     normalize: Normalize,
     warnings: list[str],
     seats: Sequence[Participant],
 ) -> Participant | None:
     if asked is None and rules.roster.host != "required":
         return None
-    made = _seat(asked or {}, "host", default_model, normalize, warnings, "neutral", "Host")
+    made = _seat(asked or {}, "host", normalize, warnings, "neutral", "Host")
     if made.name.casefold() in {seat.name.casefold() for seat in seats}:
         raise InputError(f"The host and a participant are both called {made.name}.", "host.name")
+    if (asked or {}).get("id") not in (None, "host"):
+        raise InputError("host.id: the id of the host is host.", "host.id")
     return replace(made, id="host", role="host", stance="neutral")
+
+
+def _known(seat: Mapping[str, Any], field: str) -> None:
+    if unknown := sorted(set(seat) - _FIELDS):
+        raise InputError(f"{field}: there is no field {unknown[0]!r}.", f"{field}.{unknown[0]}")
 
 
 def _seat(
     seat: Mapping[str, Any],
     field: str,
-    default_model: str,
     normalize: Normalize,
     warnings: list[str],
     stance: str,
     default_name: str = "",
 ) -> Participant:
-    if unknown := sorted(set(seat) - {"id", "name", "role", "stance", "bio", "model"}):
-        raise InputError(f"{field}: there is no field {unknown[0]!r}.", f"{field}.{unknown[0]}")
+    """A seat as it was asked for; its model is empty if none was named."""
+    _known(seat, field)
     name = one_line(str(seat.get("name") or default_name), MAX_NAME)
     if not name:
         raise InputError(f"{field} has no name.", f"{field}.name")
@@ -296,9 +376,14 @@ def _seat(
     if len(bio) > MAX_BIO:
         raise InputError(f"{field}: the bio has {len(bio):,} characters; {MAX_BIO:,} is the most.",
                          f"{field}.bio")  # fmt: skip
-    model, warning = normalize(str(seat.get("model") or default_model))
-    if warning:
-        warnings.append(warning)
+    model = ""
+    if seat.get("model"):
+        try:
+            model, warning = normalize(str(seat["model"]))
+        except InputError as error:
+            raise InputError(f"{field}: {error.message}", f"{field}.model") from None
+        if warning:
+            warnings.append(warning)
     role = one_line(str(seat.get("role") or "participant"), MAX_NAME)
     return Participant("", name, model, stance, role, bio)
 
@@ -341,6 +426,9 @@ def _limits(
 ) -> Limits:
     given: dict[str, Any] = {}
     for name, value in asked.items():
+        if name == "allow_unpriced":
+            given[name] = _flag(name, value)
+            continue
         if name not in _BOUNDS:
             raise InputError(f"There is no limit {name!r}.", f"limits.{name}")
         if value is not None:
@@ -369,6 +457,12 @@ def _limits(
     if max_turns is None:
         max_turns = rules.max_turns if endless and rules.max_turns else needed
     return Limits(max_turns=max_turns, **given)
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | None):
+        raise InputError(f"{name} is true or false.", f"limits.{name}")
+    return bool(value)
 
 
 def _bounded(name: str, value: Any) -> float | int:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from moot.core import casting, codec_station, toml
+from moot.core.request import Normalize
 from moot.core.station import Agent, Brought
 from moot.core.times import iso
 from moot.errors import DuplicateError, InputError, NotFoundError
@@ -18,9 +19,10 @@ T = TypeVar("T")
 class Agents:
     """What a person can do with agents."""
 
-    def __init__(self, store: StationStore, clock: Clock) -> None:
+    def __init__(self, store: StationStore, clock: Clock, normalize: Normalize) -> None:
         self._store = store
         self._clock = clock
+        self._normalize = normalize
 
     async def create(self, asked: Mapping[str, Any]) -> Agent:
         """A new one. Its id is given, or made of its name."""
@@ -33,7 +35,7 @@ class Agents:
             wanted = casting.slug(str(given.get("name") or ""), taken)
         elif casting.check_new_slug(wanted, "an agent") in taken:
             raise InputError(f"There is an agent {wanted} already; change that one.", "id")
-        new = casting.agent(given, self._at(), Agent(wanted, ""))
+        new = self._checked(given, self._at(), Agent(wanted, ""))
         return (await self._store.keep_agents([], lambda _: [new]))[0]
 
     async def get(self, agent_id: str) -> Agent:
@@ -62,7 +64,7 @@ class Agents:
         def change(known: Mapping[str, Agent]) -> list[Agent]:
             if agent_id not in known:
                 raise NotFoundError(f"There is no agent {agent_id} any more.", "id")
-            return [casting.agent(asked, at, known[agent_id])]
+            return [self._checked(asked, at, known[agent_id])]
 
         return (await self._store.keep_agents([agent_id], change))[0]
 
@@ -80,7 +82,7 @@ class Agents:
         def change(known: Mapping[str, Agent]) -> list[Agent]:
             made[:] = [one for one in entries if one not in known]
             return [
-                entry(f"agents[{place}]", casting.agent, asked, at, known.get(one, Agent(one, "")))
+                entry(f"agents[{place}]", self._checked, asked, at, known.get(one, Agent(one, "")))
                 for place, (one, asked) in enumerate(entries.items())
             ]
 
@@ -91,6 +93,13 @@ class Agents:
         """Those, or all, as TOML."""
         agents = await self.some(ids) if ids else await self.all()
         return toml.dumps("agents", [_bare(codec_station.agent(one)) for one in agents])
+
+    def _checked(self, asked: Mapping[str, Any], at: str, before: Agent) -> Agent:
+        """With a model that there can be, if one is named now."""
+        agent = casting.agent(asked, at, before)
+        if asked.get("model") and agent.model:
+            self._normalize(agent.model)
+        return agent
 
     def _at(self) -> str:
         return iso(self._clock.now())

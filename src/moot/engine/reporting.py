@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from moot.core import limits, prompts, reading, report, retry, shapes
+from moot.core import limits, prompts, reading, report, retry, shapes, voices
 from moot.core.clean import visible
 from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.limits import Estimate
@@ -25,6 +25,7 @@ from moot.engine import failpoints
 from moot.engine.calls import Patience, usage_of, used
 from moot.engine.finish import Filer
 from moot.errors import (
+    InputError,
     MootError,
     ProviderContextError,
     ProviderError,
@@ -209,6 +210,15 @@ class Reporter:
             card = await asyncio.to_thread(self._speaker.card, job.model)
             if card.model == UNDERSTUDY:
                 return None
+            bounds = job.debate.limits
+            if bounds.max_cost_usd is not None and not (
+                voices.priced(card) or bounds.allow_unpriced
+            ):
+                raise InputError(
+                    f"The price of {card.model} is not known, so the debate's max_cost_usd cannot "
+                    "be kept. Let a model with a known price write the report.",
+                    "model",
+                )
             job.window = min(job.window or card.window, card.window)
             call = await asyncio.to_thread(self._call, job)
             if not self._fits(job, call):

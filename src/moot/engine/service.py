@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-from moot.core import moves, request, verbs
+from moot.core import moves, request, verbs, voices
 from moot.core.change import BehindError, Change
 from moot.core.debate import Debate, Turn
 from moot.core.events import Delta, Event, TurnCommitted
@@ -43,6 +43,7 @@ from moot.ports import (
     Formats,
     Found,
     Listener,
+    ModelCard,
     Once,
     ProviderStatus,
     Records,
@@ -54,6 +55,8 @@ from moot.ports import (
 ID_TRIES = 5
 POLL_SECONDS = 0.5
 """How often a follower looks into the log for what other processes committed."""
+_MENDED = ("format", "participants", "host", "allow_unpriced")
+"""What of a request is not built from as it came."""
 
 
 class Wish(Protocol):
@@ -84,7 +87,11 @@ class Service:
         reporter: Reporter,
         providers: Callable[[], Awaitable[list[ProviderStatus]]],
         normalize: request.Normalize,
-        default_model: str,
+        bend: Callable[[str], Awaitable[tuple[str, str | None]]],
+        look: Callable[[], Awaitable[None]],
+        card: Callable[[str], ModelCard],
+        writer: str | None,
+        default_models: tuple[str, ...],
     ) -> None:
         self.supervisor = supervisor
         self.agents = agents
@@ -103,7 +110,12 @@ class Service:
         self._filer = filer
         self._reporter = reporter
         self._normalize = normalize
-        self._default_model = default_model
+        self._bend = bend
+        self._look = look
+        self._card = card
+        self._writer = writer
+        self.default_models = default_models
+        """What seats without a model take, in turn."""
         self._closed = False
         dispatcher.start(self._advance)
 
@@ -134,6 +146,7 @@ class Service:
         limits: Mapping[str, Any] | None = None,
         on_failure: str | None = None,
         brief: Mapping[str, Any] | None = None,
+        allow_unpriced: bool = False,
         start: bool = True,
         once: Once | None = None,
     ) -> Debate:
@@ -141,45 +154,59 @@ class Service:
 
         With `once`, a request that comes again is given the debate that it made before.
         """
+        asked = {
+            "motion": motion, "format": format, "participants": participants, "host": host,
+            "options": options, "limits": limits, "on_failure": on_failure, "brief": brief,
+            "allow_unpriced": allow_unpriced,
+        }  # fmt: skip
+        return await self._create_free(asked, _given(asked), self._normalize, start, once)
+
+    async def _create_free(
+        self,
+        asked: Mapping[str, Any],
+        received: Mapping[str, Any],
+        normalize: request.Normalize,
+        start: bool,
+        once: Once | None,
+    ) -> Debate:
+        """Under an id that nobody else has."""
         for _ in range(ID_TRIES):
             with suppress(DuplicateError):
-                return await self._create(
-                    motion, format, participants, host, options, limits, on_failure, brief,
-                    start=start, once=once,
-                )  # fmt: skip
+                return await self._create(asked, received, normalize, start, once)
         raise StorageError("No free id was found for the debate. Try again.")
 
     async def _create(
         self,
-        motion: str,
-        format_: str,
-        participants: Sequence[Mapping[str, Any]],
-        host: Mapping[str, Any] | None,
-        options: Mapping[str, Any] | None,
-        limits: Mapping[str, Any] | None,
-        on_failure: str | None,
-        brief: Mapping[str, Any] | None,
-        *,
+        asked: Mapping[str, Any],
+        received: Mapping[str, Any],
+        normalize: request.Normalize,
         start: bool,
         once: Once | None,
     ) -> Debate:
-        participants = [await self._seat(seat, at) for at, seat in enumerate(participants)]
-        host = None if host is None else await self._seat(host)
+        wanted = {name: value for name, value in asked.items() if name not in _MENDED}
+        seats = asked.get("participants") or ()
+        wanted["participants"] = [await self._seat(seat, at) for at, seat in enumerate(seats)]
+        if asked.get("host") is not None:
+            wanted["host"] = await self._seat(asked["host"])
+        if asked.get("allow_unpriced"):
+            wanted["limits"] = {**(asked.get("limits") or {}), "allow_unpriced": True}
+        rules = self._formats.get(asked["format"])
+        host = str(wanted.get("host", {}).get("model") or self.default_models[0])
+        if any(stage.cued for stage in rules.stages) and host.strip().lower().startswith("local"):
+            await self._look()  # so that it is known who hosts
         now = self._clock.now()
         debate = request.build(
+            **wanted,
             debate_id=new_id(now),
             at=iso(now),
-            motion=motion,
-            rules=self._formats.get(format_),
-            default_model=self._default_model,
-            normalize=self._normalize,
-            participants=participants,
-            host=host,
-            options=options,
-            limits=limits,
-            on_failure=on_failure,
-            brief=brief,
+            rules=rules,
+            default_model=self.default_models,
+            normalize=normalize,
+            received=received,
+            cards=self._card,
+            writer=self._writer,
         )
+        await asyncio.to_thread(self._records.check)
         change = await self._store.create(
             debate, lambda row: verbs.open_(row, start, iso(now)), once
         )
@@ -211,7 +238,14 @@ class Service:
         """A council, by its own request: problem, output_type and the rest of §5."""
         try:
             wanted = request.council(asked)
-            return await self.create(**wanted, format="council", start=start, once=once)
+            bent = await self._bent(wanted["participants"])
+            return await self._create_free(
+                {**wanted, "format": "council"},
+                asked,
+                lambda model: bent.get(model) or self._normalize(model),
+                start,
+                once,
+            )
         except NotFoundError:
             raise
         except InputError as error:  # in the words of the request
@@ -219,6 +253,17 @@ class Service:
             if error.message.startswith("The motion"):
                 field = "problem"
             raise InputError(error.message.replace("The motion", "The problem"), field) from None
+
+    async def _bent(self, seats: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str | None]]:
+        """The models of a council's request, with a warning if a provider is not known."""
+        bent: dict[str, tuple[str, str | None]] = {}
+        for place, seat in enumerate(seats):
+            if seat["model"]:
+                try:
+                    bent[seat["model"]] = await self._bend(seat["model"])
+                except InputError as error:
+                    raise InputError(error.message, f"participants[{place}].model_name") from None
+        return bent
 
     async def start(self, debate_id: str) -> Debate:
         """Start one that was made to wait; a station's goes on air, as soon as that is free."""
@@ -262,10 +307,20 @@ class Service:
 
     async def retry(self, debate_id: str, model: str | None = None) -> Debate:
         """Restart the speaker that failed, with another model if one is given."""
-        canonical, warning = self._normalize(model) if model else (None, None)
-        return await self._verb(
-            debate_id, lambda row, at: verbs.retry(row, canonical, warning, at), go=True
-        )
+        if model is None:
+            return await self._verb(
+                debate_id, lambda row, at: verbs.retry(row, None, None, at), go=True
+            )
+        canonical, _ = self._normalize(model)
+        if voices.family(canonical) == "local":
+            await self._look()
+        card = await asyncio.to_thread(self._card, canonical)
+
+        def move(row: Debate, at: str) -> Change:
+            doubt = _doubt(row, canonical, card) if row.failure else None
+            return verbs.retry(row, canonical, doubt, at)
+
+        return await self._verb(debate_id, move, go=True)
 
     async def skip(self, debate_id: str) -> Debate:
         """Go on without the turn that failed."""
@@ -309,9 +364,7 @@ class Service:
     async def remake_report(self, debate_id: str, model: str | None = None) -> dict[str, Any]:
         """Make the report of a debate that has ended anew, and its files: by the model, else by the
         one that is set, else by extraction."""
-        canonical, warning = self._normalize(model) if model else (None, None)
-        if warning:
-            raise InputError(f"There is no such provider: {model}.", "model")
+        canonical = self._normalize(model)[0] if model else None
         await self.get(debate_id)
         return await self._reporter.make(debate_id, canonical)
 
@@ -497,3 +550,30 @@ class Service:
 
     def _publish(self, change: Change) -> None:
         news.tell(self._bus, change.events)
+
+
+def _given(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said of a request, and not what was left out."""
+
+    def said(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            named = cast(Mapping[Any, Any], value)
+            return {name: said(one) for name, one in named.items() if one is not None}
+        if isinstance(value, list | tuple):
+            return [said(one) for one in cast(Sequence[Any], value)]
+        return value
+
+    told = {name: said(value) for name, value in asked.items()}
+    return {name: value for name, value in told.items() if value or name == "motion"}
+
+
+def _doubt(debate: Debate, model: str, card: ModelCard) -> str | None:
+    """What is doubtful about another model for the seat that failed."""
+    failed = debate.failure.actor if debate.failure else ""
+    seat = replace(debate.seat(failed), model=model)
+    try:
+        doubt = voices.check_prices(debate.limits, [seat], lambda _: card)
+    except InputError as error:
+        raise InputError(error.message, "model") from None
+    host = seat if debate.host and debate.host.id == failed else None
+    return doubt or voices.weak_host(debate.rules, host, lambda _: card)

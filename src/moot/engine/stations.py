@@ -1,13 +1,13 @@
 """Stations: what they are, what is on their programme, and getting it on air when it is due."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from moot.core import airing, casting, codec_station, request, slots, toml
+from moot.core import airing, casting, codec_station, request, slots, toml, voices
 from moot.core.airing import Board, StationChange
 from moot.core.change import Change
-from moot.core.debate import Debate
+from moot.core.debate import Debate, Participant
 from moot.core.format import Format
 from moot.core.ids import check_id
 from moot.core.station import Agent, Brought, Conversation, Programme, Station
@@ -16,7 +16,7 @@ from moot.core.times import iso
 from moot.engine import failpoints, news
 from moot.engine.agents import Agents, entry, named, until_free
 from moot.errors import InputError, MootError, NotFoundError, StateError
-from moot.ports import Bus, Clock, Dispatcher, Formats, StationStore
+from moot.ports import Bus, Clock, Dispatcher, Formats, ModelCard, StationStore
 
 PREVIEWED = 5
 EARLIER_SECONDS = 60.0
@@ -39,7 +39,10 @@ class Stations:
         formats: Formats,
         new_id: NewId,
         normalize: request.Normalize,
-        default_model: str,
+        default_models: Sequence[str],
+        card: Callable[[str], ModelCard],
+        look: Callable[[], Awaitable[None]],
+        writer: str | None = None,
     ) -> None:
         self._store = store
         self._agents = agents
@@ -49,7 +52,10 @@ class Stations:
         self._formats = formats
         self._new_id = new_id
         self._normalize = normalize
-        self._default_model = default_model
+        self._default_models = default_models
+        self._card = card
+        self._look_around = look
+        self._writer = writer
 
     # --- stations ---
 
@@ -264,6 +270,8 @@ class Stations:
 
     async def _on(self, station_id: str, move: Callable[[Board], StationChange]) -> StationChange:
         """Change a station; what goes on air by it is told of and queued."""
+        if "local" in map(voices.family, self._default_models):
+            await self._look_around()  # so that it is known who hosts
         change, done = await until_free(lambda: self._store.on(station_id, move))
         failpoints.hit("aired")
         self._publish(done)
@@ -282,13 +290,20 @@ class Stations:
             at=iso(now),
             motion=motion,
             rules=self._rules(station.format),
-            default_model=self._default_model,
+            default_model=self._default_models,
             normalize=self._normalize,
             participants=casting.seats(agents),
             options=station.options,
             limits=station.limits,
             on_failure=station.on_failure,
+            cards=self._card,
+            writer=self._writer,
         )
+
+    def _seated(self, agents: Sequence[Agent]) -> list[Participant]:
+        """Those of a pool that name a model."""
+        named = [one for one in agents if one.model]
+        return [Participant(one.id, one.name, self._normalize(one.model)[0]) for one in named]
 
     def _rules(self, name: str) -> Format:
         try:
@@ -297,7 +312,8 @@ class Stations:
             raise InputError(error.message, "format") from None
 
     def _recast(self, debate: Debate, agents: Sequence[Agent]) -> Debate:
-        return request.recast(debate, casting.seats(agents), self._default_model, self._normalize)
+        seats = casting.seats(agents)
+        return request.recast(debate, seats, self._default_models, self._normalize, self._card)
 
     async def _checks(
         self, *, strict: bool = True
@@ -307,7 +323,7 @@ class Stations:
         A pool that is too small is no error where not `strict`: what was exported can come back.
         """
         formats = {rules.name: rules for rules in self._formats.all()}
-        agents = {one.id for one in await self._agents.all()}
+        agents = {one.id: one for one in await self._agents.all()}
 
         def check(asked: Mapping[str, Any], before: Station) -> Station:
             now = self._clock.now()  # under the lock: no slot is between it and the change
@@ -316,7 +332,10 @@ class Stations:
             if strict and short and casting.POOL & set(asked):
                 raise InputError(f"A cron line needs a pool: {short}", _field_of(made))
             made = replace(made, trouble=short)
-            self._make(made, "A motion to try its rules with", casting.sample(made.seats or 2))
+            tried = self._make(made, "A motion to try it with", casting.sample(made.seats or 2))
+            if {"limits", "agents"} & set(asked) and tried.limits.max_cost_usd is not None:
+                pool = [agents[one] for one in made.agents if one in agents]
+                voices.check_prices(tried.limits, self._seated(pool), self._card)
             return made
 
         return check

@@ -24,11 +24,15 @@ def vendor_card(vendor: VendorId, name: str) -> ModelCard:
         told = calc_price(Usage(output_tokens=_SAMPLE), name, provider_id=provider)
     except (LookupError, ValueError):
         return ModelCard(model, UNKNOWN_WINDOW, None, None)
+    window = asked.model.context_window or UNKNOWN_WINDOW
+    prices = {name for name, price in vars(asked.model_price).items() if price is not None}
+    if prices and not prices >= {
+        "input_mtok",
+        "output_mtok",
+    }:  # by the hour, say; none at all: free
+        return ModelCard(model, window, None, None)
     return ModelCard(
-        model,
-        asked.model.context_window or UNKNOWN_WINDOW,
-        float(asked.total_price) / _SAMPLE,
-        float(told.total_price) / _SAMPLE,
+        model, window, float(asked.total_price) / _SAMPLE, float(told.total_price) / _SAMPLE
     )
 
 

@@ -111,7 +111,8 @@ class Embedded:
             else "its speed is measured when it first speaks (`moot doctor` does so now)"
         )
         detail = f"No server was found, so llama.cpp runs {model.name} here, {seats}; {measured}."
-        return ProviderStatus("local", True, f"local:{model.name}", detail)
+        small = small_file(model.path)
+        return ProviderStatus("local", True, f"local:{model.name}", detail, small)
 
     async def aclose(self) -> None:
         self._speeds.save()
@@ -146,7 +147,7 @@ class Embedded:
             f"{model.name} is here, but {why}, so the built-in understudy speaks, which is no "
             f"model. {mend}"
         )
-        return ProviderStatus("local", True, "local:understudy", detail)
+        return ProviderStatus("local", True, "local:understudy", detail, small=True)
 
     async def _measure(self, child: Child) -> Speed:
         """Let it read and write a little."""

@@ -4,7 +4,9 @@ Importing this is cheap: the vendors' libraries are loaded by the first call tha
 """
 
 import asyncio
+import difflib
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +21,7 @@ from moot.errors import (
     ProviderUnavailableError,
     ProviderUnknownModelError,
 )
-from moot.models.cards import local_card, vendor_card
+from moot.models.cards import UNKNOWN_WINDOW, local_card, vendor_card
 from moot.models.embedded import Embedded
 from moot.models.local import LocalServer, Server
 from moot.models.shelf import Model
@@ -31,19 +33,49 @@ if TYPE_CHECKING:
     from moot.models.clients import Clients
     from moot.models.speak import Line
 
-__all__ = ["UNDERSTUDY", "ProviderStatus", "Providers", "Router", "normalize"]
+__all__ = ["UNDERSTUDY", "ProviderStatus", "Providers", "Router", "defaults", "normalize"]
 
 UNDERSTUDY = "local:understudy"
 _MAX_NAME = 200
 _ALIASES: dict[str, VendorId] = {"anthropic": "claude", "google": "gemini"}
+_RING: Sequence[VendorId] = (
+    "claude",
+    "openai",
+    "gemini",
+)  # in which seats without a model take them
 
 
 def normalize(model: str) -> tuple[str, str | None]:
-    """The canonical "provider:name", and a warning where the provider is unknown.
+    """The canonical "provider:name"; there is never a warning, see `Router.bend`.
 
     A bare provider gives its default model; a bare `local` stays, for what it means is found out
-    when it speaks.
+    when it speaks. An unknown provider is an InputError that names the nearest one.
     """
+    provider, name = _parts(model)
+    vendor = _vendor(provider)
+    if vendor is None:
+        known = [*VENDORS, *_ALIASES]
+        nearest = difflib.get_close_matches(provider.lower(), known, 1, cutoff=0.0)[0]
+        raise InputError(
+            f'There is no provider "{provider}"; the nearest is {nearest}. '
+            f'A model is "provider:name", and the providers are {", ".join(VENDORS)}.',
+            field="model",
+        )
+    name = name or vendor.default
+    return (f"{vendor.id}:{name}" if name else vendor.id), None
+
+
+def defaults(providers: Providers) -> tuple[str, ...]:
+    """The models of seats that name none, to be taken in turn: the one that was set, else those of
+    the vendors that have a key, else `local`."""
+    if providers.default_model:
+        return (normalize(providers.default_model)[0],)
+    keyed = [normalize(vendor)[0] for vendor in _RING if providers.key(vendor)]
+    return tuple(keyed) or ("local",)
+
+
+def _parts(model: str) -> tuple[str, str]:
+    """The provider and the name, which may be empty."""
     if not model.strip() or len(model) > _MAX_NAME or not model.isprintable():
         raise InputError(
             f'A model is "provider:name", up to {_MAX_NAME} printable characters, '
@@ -51,15 +83,7 @@ def normalize(model: str) -> tuple[str, str | None]:
             field="model",
         )
     provider, _, name = (part.strip() for part in model.partition(":"))
-    vendor = _vendor(provider)
-    if vendor is None:
-        known = ", ".join(VENDORS)
-        return "local", (
-            f'{WARN_PROVIDER_NORMALIZED}: there is no provider "{provider}" (there are {known}), '
-            "so local speaks in its place."
-        )
-    name = name or vendor.default
-    return (f"{vendor.id}:{name}" if name else vendor.id), None
+    return provider, name
 
 
 def _vendor(provider: str) -> Vendor | None:
@@ -73,6 +97,7 @@ class Router:
 
     def __init__(self, providers: Providers, understudy: Speaker, home: Path | None = None) -> None:
         self.providers = providers
+        self.defaults = defaults(providers)
         self.embedded = Embedded(home, self._load)
         self._understudy = understudy
         self._local = LocalServer(providers.base_url("local"), self._fetch)
@@ -82,7 +107,10 @@ class Router:
 
     def card(self, model: str) -> ModelCard:
         """What is known of a model. Of a local server, what the last look at it told."""
-        vendor, name = self._resolve(model)
+        try:
+            vendor, name = self._resolve(model)
+        except InputError:
+            return ModelCard(model, UNKNOWN_WINDOW, None, None)  # whoever calls it is told
         if vendor.id != "local":
             return vendor_card(vendor.id, name)
         server = self._local.known
@@ -126,6 +154,31 @@ class Router:
             call.allow(call.seconds)
             return await speak(voice, call, say, loop.time())
 
+    async def look(self) -> None:
+        """See which local server there is, so that cards tell of its models."""
+        await self._local.find()
+
+    async def bend(self, model: str) -> tuple[str, str | None]:
+        """The canonical "provider:name"; an unknown provider becomes `local`, with a warning.
+
+        The name is kept if a local server can be asked for it.
+        """
+        provider, name = _parts(model)
+        if _vendor(provider):
+            return normalize(model)
+        server = await self._local.find() if name else None
+        known = ", ".join(VENDORS)
+        if server:
+            instead = f"the local server is asked for {name} in its place"
+        elif name:
+            instead = f"local speaks in its place (no server was found that could speak {name})"
+        else:
+            instead = "local speaks in its place"
+        return (f"local:{name}" if server else "local"), (
+            f'{WARN_PROVIDER_NORMALIZED}: there is no provider "{provider}" (there are {known}), '
+            f"so {instead}."
+        )
+
     async def describe(self, measure: bool = False) -> list[ProviderStatus]:
         """What works here, and what to set where it does not. No vendor is called; the model of
         this machine is, if it is to be measured."""
@@ -146,7 +199,7 @@ class Router:
             await clients.aclose()
 
     def _resolve(self, model: str) -> tuple[Vendor, str]:
-        canonical, _ = normalize(model or self.providers.default_model)
+        canonical, _ = normalize(model or self.defaults[0])
         provider, _, name = canonical.partition(":")
         return VENDORS[cast(VendorId, provider)], name
 
@@ -244,7 +297,8 @@ class Router:
             models = f"{len(server.windows)} model{'s' if len(server.windows) > 1 else ''}"
             who = server.kind or "A server"
             detail = f"{who} with {models} answers at {shown(server.base_url)}."
-            return ProviderStatus("local", True, f"local:{server.first}", detail)
+            small = server.first in server.small
+            return ProviderStatus("local", True, f"local:{server.first}", detail, small)
         if self._local.base_url:
             detail = (
                 f"No server with a model answers at {shown(self._local.base_url)}. "
@@ -263,7 +317,7 @@ class Router:
             "Fetch a model with `moot model fetch`, start Ollama or llama.cpp, or set "
             "MOOT_LOCAL_BASE_URL."
         )
-        return ProviderStatus("local", True, UNDERSTUDY, detail)
+        return ProviderStatus("local", True, UNDERSTUDY, detail, small=True)
 
 
 def _load_clients(providers: Providers) -> "Clients":

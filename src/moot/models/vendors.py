@@ -68,7 +68,7 @@ class Providers:
     gemini_api_key: str | None = field(default=None, repr=False)
     gemini_base_url: str | None = field(default=None, repr=False)
     local_base_url: str | None = field(default=None, repr=False)
-    default_model: str = "local"  # for a seat that names none
+    default_model: str | None = None  # for a seat that names none; unset: by the keys
 
     def key(self, vendor: VendorId) -> str | None:
         """The key, or None where there is none or it is blank."""

@@ -5,8 +5,8 @@ import hashlib
 import json
 import logging
 import os
-import threading
-from collections.abc import Generator, Sequence
+import tempfile
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
@@ -28,6 +28,8 @@ LAYOUT = 2  # raised when the same debate would be written differently
 LAYOUTS = (1, 2)  # a folder is made again by the rules of its own
 REPORT = ("report.json", "report.md", "report.html")
 DECISION = ("consensus.json", "final-packet.json", "final-packet.md")
+WRITTEN = ("debates", "decisions", "worklogs")
+"""The folders in `records`."""
 _TEMPORARY = ".tmp"
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError)
 """What reading a file that is damaged may raise."""
@@ -41,6 +43,20 @@ class Folder:
 
     def folder(self, debate_id: str) -> str:
         return str(self._path(debate_id))
+
+    def check(self) -> None:
+        """Raises StorageError if debates, or the records that councils write, cannot be filed."""
+        records = self._home / "records"
+        for folder in dict.fromkeys(_there(records / name) for name in WRITTEN):
+            try:
+                handle, name = tempfile.mkstemp(prefix=".moot-", suffix=_TEMPORARY, dir=folder)
+                os.close(handle)
+                Path(name).unlink()
+            except OSError as error:
+                raise StorageError(
+                    f"{records} cannot be written, at {folder}: {error.strerror}. "
+                    "Set MOOT_HOME to another folder, or mend its permissions."
+                ) from error
 
     def file(
         self,
@@ -101,21 +117,6 @@ class Folder:
             return None
         return _filed(self._path(debate.id)).get("ended_at")
 
-    def check(self) -> None:
-        """Raises StorageError if no debate could be filed."""
-        for name in ("debates", "decisions", "worklogs"):
-            folder = self._home / "records" / name
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                probe = folder / f".{os.getpid()}-{threading.get_ident()}{_TEMPORARY}"
-                probe.write_bytes(b"")
-                probe.unlink()
-            except OSError as error:
-                raise StorageError(
-                    f"{folder} cannot be written ({error.strerror}), so nothing that is said could "
-                    "be filed. Mend its permissions, or set MOOT_HOME to another folder."
-                ) from error
-
     def _write(self, files: dict[Path, bytes]) -> None:
         for path, data in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -133,6 +134,13 @@ class Folder:
 
     def _path(self, debate_id: str) -> Path:
         return self._home / "records" / "debates" / debate_id
+
+
+def _there(folder: Path) -> Path:
+    """The folder, or the one that it would be made in."""
+    while not os.path.lexists(folder) and folder != folder.parent:
+        folder = folder.parent
+    return folder
 
 
 @contextmanager
@@ -244,7 +252,8 @@ def made(
         files["final-packet.md"] = packet.markdown(decided, consensus["missing"]).encode()
     whole = {
         "debate": codec.filed(debate),
-        "rules": digest(debate.rules),  # those of request.json
+        "rules": digest(debate.rules),  # those of request.json, as is what was received
+        **({} if debate.received is None else {"received": _digest(debate.received)}),
         "turns": [codec.turn(turn) for turn in turns],
         "events": [{"seq": event.seq, **codec.status_event(event)} for event in events],
     }
@@ -260,6 +269,10 @@ def made(
         "files": hashes,
     }
     return {**files, MANIFEST: as_json(manifest)}, filed
+
+
+def _digest(received: Mapping[str, Any]) -> str:
+    return hashlib.sha256(codec.dumps(received).encode()).hexdigest()[:32]
 
 
 def _report(

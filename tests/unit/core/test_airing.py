@@ -400,5 +400,5 @@ def test_two_are_for_and_against(stances: tuple[str, ...], sides: tuple[str, ...
         Agent(name, name, stance=stance)  # pyright: ignore[reportArgumentType]
         for name, stance in zip(("ada", "ben", "cleo"), stances, strict=False)
     ]
-    seated = request._seats(casting.seats(cast), "local", lambda model: (model, None), [])
+    seated = request._seats(casting.seats(cast), lambda model: (model, None), [])
     assert tuple(seat.stance for seat in seated) == sides

@@ -230,7 +230,7 @@ class Run:
 
     def _decide(self) -> None:
         phases = council.phases_due(self.debate, self.turns, AT)
-        assert not council.silent(self.debate, phases)
+        assert not council.silent(self.turns, phases)
         consensus, made = council.decided(self.debate, self.turns)
         packet.validate(made)
         scores = consensus["consensusScore"], consensus["confidenceScore"]

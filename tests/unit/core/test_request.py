@@ -56,6 +56,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "limits.max_turns",
         "leaves no turn",
     ),
+    "id with a space": ({"participants": [{"name": "A", "id": "a b"}, {"name": "B"}]}, "participants[0].id", "not an id"),
+    "id in capitals": ({"participants": [{"name": "A"}, {"name": "B", "id": "B"}]}, "participants[1].id", "not an id"),
+    "id too long": ({"participants": [{"name": "A", "id": "a" * 41}, {"name": "B"}]}, "participants[0].id", "not an id"),
+    "id a number": ({"participants": [{"name": "A", "id": 1}, {"name": "B"}]}, "participants[0].id", "not an id"),
+    "id twice": ({"participants": [{"name": "A", "id": "x"}, {"name": "B", "id": "x"}]}, "participants[1].id", "two participants"),
+    "id of the host": ({"participants": [{"name": "A", "id": "host"}, {"name": "B"}]}, "participants[0].id", "only the host"),
+    "id for the host": ({"format_": "classic", "host": {"id": "ada"}}, "host.id", "is host"),
+    "id of another role": ({"format_": "council", "participants": [{"role": "Judge", "id": "critic"}]}, "participants[0].id", "is judge"),
+    "field of no role": ({"format_": "council", "participants": [{"role": "Bard", "key": "x"}]}, "participants[0].key", "no field"),
     "no such limit": ({"limits": {"max_words": 5}}, "limits.max_words", "no limit"),
     "a word": ({"limits": {"max_turns": "5"}}, "limits.max_turns", "whole number"),
     "stance": ({"participants": [{"name": "A", "stance": "maybe"}, {"name": "B"}]},
@@ -138,3 +147,21 @@ def test_a_council_takes_either_spelling_and_each_name_once(
     with pytest.raises(InputError) as refused:
         council(whole)
     assert refused.value.field == field
+
+
+def test_an_id_is_the_seats_own() -> None:
+    seats = [{"name": "Ada"}, {"name": "Ben", "id": "ada"}, {"name": "Cleo", "id": "third-1"}]
+    debate = ask(participants=seats)
+    assert [seat.id for seat in debate.participants] == ["ada-2", "ada", "third-1"]
+    assert debate.cursor.next_actor == "ada-2"
+    judge = ask("council", participants=[{"role": "Judge", "id": "judge"}]).seat("judge")
+    assert judge.role == "Judge"
+
+
+def test_a_request_is_kept_as_it_came() -> None:
+    asked = {"problem": "Ship?", "participants": ({"role": "Critic"},), "n": 900.0, "t": "a\ud800"}
+    debate = ask(received=asked)
+    assert debate.received == {**asked, "participants": [{"role": "Critic"}], "t": "a?"}
+    assert ask().received is None
+    with pytest.raises(InputError, match="256 KiB"):
+        ask(received={"problem": "x" * 300_000})

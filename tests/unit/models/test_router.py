@@ -21,7 +21,7 @@ from moot.errors import (
     ProviderUnknownModelError,
 )
 from moot.models.local import LocalServer, Server, with_path
-from moot.models.router import UNDERSTUDY, Providers, Router, normalize
+from moot.models.router import UNDERSTUDY, Providers, Router, defaults, normalize
 from moot.models.vendors import VENDORS, shown
 from moot.ports import Call, ModelCard, Reply, Say
 
@@ -75,12 +75,58 @@ def test_a_name_becomes_canonical(model: str, canonical: str) -> None:
     assert normalize(canonical) == (canonical, None)
 
 
-@pytest.mark.parametrize("model", ["mistral:large", "gpt-5", ":x", "ollama:llama3"])
-def test_an_unknown_provider_becomes_local_with_a_warning(model: str) -> None:
-    canonical, warning = normalize(model)
-    assert canonical == "local"
-    assert warning is not None
-    assert warning.startswith("DEBATE_WARN_PROVIDER_NORMALIZED")
+@pytest.mark.parametrize(
+    ("model", "nearest"),
+    [("opnai:gpt-5", "openai"), ("Claud", "claude"), ("gemeni:x", "gemini"), ("locale:x", "local"),
+     ("antropic", "anthropic"), ("gpt-5", ""), (":x", ""), ("ollama:llama3", "")],
+)  # fmt: skip
+def test_an_unknown_provider_is_refused_and_the_nearest_is_named(model: str, nearest: str) -> None:
+    with pytest.raises(InputError, match=f"the nearest is {nearest}") as caught:
+        normalize(model)
+    assert caught.value.field == "model"
+
+
+def test_seats_without_a_model_take_what_was_set_else_the_vendors_with_a_key() -> None:
+    claude, openai, gemini = (normalize(name)[0] for name in ("claude", "openai", "gemini"))
+    keys = {"openai_api_key": KEY, "anthropic_api_key": KEY, "gemini_api_key": KEY}
+    assert defaults(Providers(**keys)) == (claude, openai, gemini)
+    assert defaults(Providers(gemini_api_key=KEY, openai_api_key=" ")) == (gemini,)
+    assert defaults(Providers()) == ("local",)
+    assert defaults(Providers(**keys, default_model="local")) == ("local",)
+    assert defaults(Providers(**keys, default_model=" Google ")) == (gemini,)
+
+
+def test_an_unknown_provider_of_a_council_keeps_its_model_if_a_server_can_be_asked_for_it() -> None:
+    async def main(answer: "Handler | None") -> list[tuple[str, str | None]]:
+        server = await asyncio.start_server(answer or silence, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1] if answer else 1
+        voices = router()
+        voices._local._usual = (("test", f"http://127.0.0.1:{port}/v1"),)
+        try:
+            names = ("ollama:llama3", "ollama", "openai:gpt-5")
+            return [await voices.bend(name) for name in names]
+        finally:
+            await voices.aclose()
+            server.close()
+            await server.wait_closed()
+
+    (kept, warned), bare, known = asyncio.run(main(listing({"data": [{"id": "qwen"}]})))
+    assert kept == "local:llama3"
+    assert warned
+    assert warned.startswith('DEBATE_WARN_PROVIDER_NORMALIZED: there is no provider "ollama"')
+    assert "llama3" in warned
+    assert (bare[0], known) == ("local", ("openai:gpt-5", None))
+    (lost, told), _, _ = asyncio.run(main(None))
+    assert lost == "local"
+    assert told
+    assert "no server was found that could speak llama3" in told
+
+
+def test_a_price_that_is_not_by_the_token_is_unknown_and_none_at_all_is_free() -> None:
+    free = router().card("gemini:gemma-4-31b-it")
+    assert (free.input_price, free.output_price) == (0.0, 0.0)
+    spoken = router().card("openai:gpt-realtime-translate")  # by the hour
+    assert (spoken.input_price, spoken.output_price) == (None, None)
 
 
 @pytest.mark.parametrize("model", ["", "  ", "openai:a\nb", "local:\x00", "x" * 201, "a\ud800"])
@@ -132,10 +178,13 @@ def test_with_no_server_the_understudy_speaks_for_local_alone() -> None:
     async def main() -> None:
         alone = router()
         said: list[str] = []
-        for model in ("local", UNDERSTUDY, "mistral:large", ""):
+        for model in ("local", UNDERSTUDY, ""):
             reply = await alone.speak(call(model), said.append)
             assert reply.model == UNDERSTUDY
-        assert said == ["I step in."] * 4
+        assert said == ["I step in."] * 3
+        with pytest.raises(ProviderUnknownModelError, match="nearest"):
+            await alone.speak(call("mistral:large"), said.append)
+        assert alone.card("mistral:large").input_price is None
         assert alone.card("local").model == UNDERSTUDY
         with pytest.raises(ProviderAbsentError, match="MOOT_LOCAL_BASE_URL") as absent:
             await alone.speak(call("local:qwen"), said.append)
@@ -163,7 +212,8 @@ def test_describe_says_what_to_set() -> None:
         assert (openai.works, claude.works, gemini.works) == (True, False, False)
         assert "ANTHROPIC_API_KEY" in claude.detail
         assert "GEMINI_API_KEY" in gemini.detail
-        assert (local.works, local.model) == (True, UNDERSTUDY)
+        assert (local.works, local.model, local.small) == (True, UNDERSTUDY, True)
+        assert not openai.small
         assert "MOOT_LOCAL_BASE_URL" in local.detail
         assert KEY not in repr([openai, claude, gemini, local])
         (*_, local) = await router(default_model="openai:gpt-5").describe()

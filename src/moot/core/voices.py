@@ -1,0 +1,132 @@
+"""Who speaks for each seat: the models of seats that name none, and what is doubtful about them."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from moot.core.debate import Limits, Participant
+from moot.core.format import Format
+from moot.core.transcript import UNDERSTUDY
+from moot.errors import WARN_UNPRICED, WARN_WEAK_HOST, InputError
+
+
+class Card(Protocol):
+    """What is known of a model before it is called."""
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def input_price(self) -> float | None: ...
+
+    @property
+    def output_price(self) -> float | None: ...
+
+    @property
+    def small(self) -> bool: ...
+
+
+Cards = Callable[[str], Card]
+
+
+def family(model: str) -> str:
+    return model.partition(":")[0]
+
+
+def spread(
+    rules: Format, seats: Sequence[Participant], host: Participant | None, ring: Sequence[str]
+) -> tuple[tuple[Participant, ...], Participant | None]:
+    """Give each seat without a model one of the ring, so that families differ if possible.
+
+    A seat takes the family that is used least so far, by all seats and then by the participants;
+    ties go by the order of the ring. Whoever gives the verdict differs from the first speaker.
+    """
+    everyone = Counter(family(one.model) for one in (*seats, host) if one and one.model)
+    speaking = Counter(family(one.model) for one in seats if one.model)
+    judges = _judges(rules)
+    filled: list[Participant] = []
+    for seat in seats:
+        first = filled[0].model if filled and seat.role in judges else ""
+        filled.append(seat if seat.model else _given(seat, ring, everyone, speaking, first))
+    if host and not host.model:
+        host = _given(host, ring, everyone, speaking)
+    return tuple(filled), host
+
+
+def _given(
+    seat: Participant,
+    ring: Sequence[str],
+    everyone: Counter[str],
+    speaking: Counter[str],
+    unlike: str = "",
+) -> Participant:
+    def rank(model: str) -> tuple[bool, int, int]:
+        kind = family(model)
+        return kind == family(unlike), everyone[kind], speaking[kind]
+
+    model = min(ring, key=rank)
+    everyone[family(model)] += 1
+    speaking[family(model)] += 1
+    return replace(seat, model=model)
+
+
+def _judges(rules: Format) -> set[str]:
+    """The roles that give the verdict."""
+    stages = [stage for stage in rules.stages if stage.kind == "verdict"]
+    return {
+        role for stage in stages if isinstance(stage.speakers, tuple) for role in stage.speakers
+    }
+
+
+def priced(card: Card) -> bool:
+    """Whether its price is known. Zero is a price: it is free."""
+    return card.input_price is not None and card.output_price is not None
+
+
+def check_prices(
+    limits: Limits, seats: Sequence[Participant], cards: Cards, writer: str | None = None
+) -> str | None:
+    """Refuse a limit on cost that cannot be kept; or, if that is allowed, give a warning.
+
+    `writer` is the model that writes the report.
+    """
+    if limits.max_cost_usd is None:
+        return None
+    unknown = [(one.name, one.model) for one in seats if not priced(cards(one.model))]
+    if writer and not priced(cards(writer)):
+        unknown.append(("the report", writer))
+    if not unknown:
+        return None
+    name, model = unknown[0]
+    if limits.allow_unpriced:
+        models = ", ".join(dict.fromkeys(model for _, model in unknown))
+        return (
+            f"{WARN_UNPRICED}: the price of {models} is not known, so max_cost_usd does not count "
+            f"what it costs ({', '.join(name for name, _ in unknown)})."
+        )
+    who = "MOOT_REPORT_MODEL lets" if name == "the report" else f"{name} speaks with"
+    does = " write the report" if name == "the report" else ""
+    raise InputError(
+        f"{who} {model}{does}, whose price is not known, so max_cost_usd cannot be kept. Choose a "
+        "model with a known price, limit max_total_tokens instead, or allow it: --allow-unpriced "
+        "on the command line, allow_unpriced in a request.",
+        "limits.max_cost_usd",
+    )
+
+
+def weak_host(rules: Format, host: Participant | None, cards: Cards) -> str | None:
+    """A warning, if whoever hands out the floor may not be up to it."""
+    if host is None or not any(stage.cued for stage in rules.stages):
+        return None
+    card = cards(host.model)
+    if card.model == UNDERSTUDY:
+        who = "the understudy, which is not a model"
+    elif card.small:
+        who = f"{card.model}, which is a small model"
+    else:
+        return None
+    return (
+        f"{WARN_WEAK_HOST}: the host is {who}, and may not lead this debate reliably; "
+        "give the host a larger model."
+    )

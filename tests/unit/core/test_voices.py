@@ -1,0 +1,151 @@
+"""Who speaks for a seat that names no model, and what is doubtful about those who do."""
+
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+import pytest
+
+from moot.core import codec
+from moot.core.debate import Debate
+from moot.core.format import parse
+from moot.core.request import build, recast
+from moot.core.voices import family
+from moot.errors import InputError
+
+THREE = ("claude:s", "openai:g", "gemini:f")
+TWO = THREE[:2]
+
+
+@dataclass(frozen=True)
+class Known:
+    model: str
+    input_price: float | None = 0.0
+    output_price: float | None = 0.0
+    small: bool = False
+
+
+def card(model: str) -> Known:
+    price = None if model.endswith("unpriced") else 0.0
+    real = "local:understudy" if model == "local" else model
+    return Known(real, price, price, small=model.endswith("small"))
+
+
+def ask(format_: str, ring: tuple[str, ...] | str, **fields: Any) -> Debate:
+    text = resources.files("moot.formats").joinpath(f"{format_}.toml").read_text("utf-8")
+    return build(
+        debate_id="debate_20261115_120000_aaaaaa",
+        at="2026-11-15T12:00:00.000Z",
+        motion="Should we?",
+        rules=parse(text, format_),
+        default_model=ring,
+        normalize=lambda model: (model, None),
+        **fields,
+    )
+
+
+def cast(debate: Debate) -> dict[str, str]:
+    return {seat.id: family(seat.model) for seat in debate.seats}
+
+
+def test_vendors_are_spread_so_that_opponents_and_host_differ() -> None:
+    assert cast(ask("classic", THREE)) == {"ada": "claude", "ben": "openai", "host": "gemini"}
+    assert cast(ask("duel", TWO)) == {"ada": "claude", "ben": "openai"}
+    assert cast(ask("classic", TWO)) == {"ada": "claude", "ben": "openai", "host": "claude"}
+    assert cast(ask("duel", TWO[:1])) == {"ada": "claude", "ben": "claude"}
+    assert cast(ask("duel", "local")) == {"ada": "local", "ben": "local"}
+
+
+@pytest.mark.parametrize(
+    ("named", "host", "other"),
+    [
+        ("claude:x", None, "openai"),
+        ("openai:x", None, "claude"),
+        ("local:x", None, "claude"),
+        ("claude:x", "openai:y", "openai"),  # rather like the host than like the opponent
+        ("openai:x", "claude:y", "claude"),
+    ],
+)
+def test_named_models_count(named: str, host: str | None, other: str) -> None:
+    seats = [{"name": "Ada", "model": named}, {"name": "Ben"}]
+    debate = ask("standard", TWO, participants=seats, host={"model": host} if host else None)
+    assert family(debate.seat("ben").model) == other
+
+
+@pytest.mark.parametrize("ring", [TWO, THREE])
+@pytest.mark.parametrize("named", [[], ["Critic", "Analyst", "Synthesizer"], ["Critic"]])
+def test_the_judge_differs_from_the_proponent(ring: tuple[str, ...], named: list[str]) -> None:
+    seats = [{"role": role, "model": "openai:x"} for role in named]
+    families = cast(ask("council", ring, participants=seats))
+    assert families["judge"] != families["proponent"]
+    if not named:
+        assert set(families.values()) == set(map(family, ring))
+
+
+def test_others_in_the_seats_are_spread_beside_the_host() -> None:
+    debate = ask("classic", TWO, host={"model": "claude:x"})
+    seats = [{"name": "Cleo"}, {"name": "Dov", "model": "claude:x"}]
+    assert cast(recast(debate, seats, TWO, lambda model: (model, None), card)) == {
+        "cleo": "openai", "dov": "claude", "host": "claude",
+    }  # fmt: skip
+
+
+# --- prices ---
+
+
+def test_a_limit_on_cost_needs_prices() -> None:
+    seats = [{"name": "Ada", "model": "openai:free"}, {"name": "Ben", "model": "openai:unpriced"}]
+    asked: dict[str, Any] = {"participants": seats, "limits": {"max_cost_usd": 0}, "cards": card}
+    with pytest.raises(InputError, match="Ben speaks with openai:unpriced") as caught:
+        ask("duel", "local", **asked)
+    assert caught.value.field == "limits.max_cost_usd"
+    assert "allow_unpriced" in str(caught.value)
+    assert ask("duel", "local", participants=seats, cards=card).warnings == ()
+    priced = ask("duel", "local", limits={"max_cost_usd": 0}, cards=card)
+    assert priced.warnings == ()
+    assert "allow_unpriced" not in codec.limits(priced.limits)
+
+
+def test_it_may_be_allowed_and_is_warned_of() -> None:
+    limits = {"max_cost_usd": 1.5, "allow_unpriced": True}
+    debate = ask("duel", "openai:unpriced", limits=limits, cards=card)
+    (warning,) = debate.warnings
+    assert warning.startswith("DEBATE_WARN_UNPRICED: the price of openai:unpriced is not known")
+    assert "Ada, Ben" in warning
+    told = codec.limits(debate.limits)
+    assert told["allow_unpriced"] is True
+    assert codec.read_limits(codec.dumps(told)) == debate.limits
+    with pytest.raises(InputError, match="true or false"):
+        ask("duel", "local", limits={"allow_unpriced": 1})
+
+
+def test_the_report_and_others_in_the_seats_need_prices_too() -> None:
+    limits = {"max_cost_usd": 1}
+    with pytest.raises(InputError, match="MOOT_REPORT_MODEL lets openai:unpriced write") as caught:
+        ask("duel", "local", limits=limits, cards=card, writer="openai:unpriced")
+    assert caught.value.field == "limits.max_cost_usd"
+    debate = ask("duel", "local", limits=limits, cards=card)
+    seats = [{"name": "Cleo"}, {"name": "Dov", "model": "x:unpriced"}]
+    with pytest.raises(InputError, match="Dov speaks with x:unpriced"):
+        recast(debate, seats, "local", lambda model: (model, None), card)
+
+
+# --- the host ---
+
+
+@pytest.mark.parametrize(
+    ("format_", "model", "said"),
+    [
+        ("classic", "local", "the host is the understudy, which is not a model"),
+        ("custom", "local:small", "the host is local:small, which is a small model"),
+        ("classic", "openai:large", None),
+        ("standard", "local", None),  # nothing is cued
+    ],
+)
+def test_a_weak_host_is_warned_of(format_: str, model: str, said: str | None) -> None:
+    debate = ask(format_, "openai:large", host={"model": model}, cards=card)
+    if said is None:
+        assert debate.warnings == ()
+        return
+    (warning,) = debate.warnings
+    assert warning.startswith(f"DEBATE_WARN_WEAK_HOST: {said}")
