@@ -189,11 +189,15 @@ def test_rows_that_took_another_course_since_are_replaced_by_the_files(
         restore(settings, tmp_path / "older.sqlite")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(moves, "behind", lambda *_: False)
-            other = ScriptedSpeaker(lambda call: f"Otherwise, {plain(call)}")
+            other = Gated()
+            other._script = lambda call: f"Otherwise, {plain(call)}"
             async with open_service(settings, speaker=other, recover=False) as service:
                 await service.resume(duel)
+                while not other.in_flight:
+                    await asyncio.sleep(0.005)
                 await service.pause(duel)
-                await service.wait(duel)
+                other.gate.set()
+                assert (await service.wait(duel)).status == "paused"
         assert contents(settings.home) == before, "files that are ahead are not overwritten"
         return duel
 
