@@ -332,7 +332,8 @@ def test_a_request_is_kept_as_it_was_received(home: Path) -> None:
         "participants": [{"role": "Critic", "modelProvider": "ollama", "modelName": "llama3"}],
     }  # fmt: skip
     asked = {
-        "motion": " Ship  it? ", "format": "duel", "limits": {"max_turns": 2},
+        "motion": " Ship  it? ", "format": "standard", "host": {}, "options": {"rounds": 1},
+        "limits": {"max_cost_usd": 0},
         "participants": [{"agent": "ada"}, {"name": "Ben", "stance": "con"}],
     }  # fmt: skip
     with served(home) as there:

@@ -563,8 +563,8 @@ def _given(asked: Mapping[str, Any]) -> dict[str, Any]:
             return [said(one) for one in cast(Sequence[Any], value)]
         return value
 
-    told = {name: said(value) for name, value in asked.items()}
-    return {name: value for name, value in told.items() if value or name == "motion"}
+    told = {name: said(value) for name, value in asked.items() if value is not None}
+    return {name: value for name, value in told.items() if value or name in ("motion", "host")}
 
 
 def _doubt(debate: Debate, model: str, card: ModelCard) -> str | None:
