@@ -212,6 +212,27 @@ WRONG_AGENTS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+def test_an_agents_provider_stands_beside_its_model(server: Served) -> None:
+    answer = server.post("/agents", name="Provided", provider="openai", model="gpt-5")
+    made = told(answer, 201, shapes.Agent)
+    assert (made["provider"], made["model"]) == ("openai", "openai:gpt-5")
+    path = f"/agents/{made['id']}"
+    for asked in ({"provider": "openai", "model": "claude:x"}, {"provider": "a:b"}):
+        assert told(server.http.patch(path, json=asked), 422)["field"] == "provider"
+    changed = told(server.http.patch(path, json={"provider": "claude"}), 200, shapes.Agent)
+    assert (changed["provider"], changed["model"]) == ("claude", "claude")
+    assert {**made, **changed} in server.http.get("/agents").json()["items"]
+    text = server.http.get("/agents/export", params={"id": made["id"]}).text
+    filed = tomllib.loads(text)["agents"][0]
+    assert (filed["provider"], filed["model"]) == ("claude", "claude")
+    server.post("/agents/import", toml=text.replace('model = "claude"', 'model = "opus"'))
+    assert server.http.get(path).json()["model"] == "claude:opus"
+    plain = agent(server)
+    assert server.http.get(f"/agents/{plain}").json()["provider"] == ""
+    text = server.http.get("/agents/export", params={"id": plain}).text
+    assert "provider" not in tomllib.loads(text)["agents"][0]
+
+
 def test_an_agent_that_cannot_be(server: Served) -> None:
     known = agent(server)
     before = state(server)
@@ -438,7 +459,7 @@ def test_schedule_cancel_reorder_and_air(server: Served) -> None:
     assert told(server.http.get(f"/debates/{ids[0]}"), 200)["status"] == "stopped"
     assert [o["id"] for o in programme(server, made)["waiting"]] == [ids[2], ids[1]]
     chosen = told(server.post(f"{path}/conversations/{ids[1]}/air"), 202, shapes.Conversation)
-    assert chosen["status"] in ("broadcasting", "completed")
+    assert chosen["status"] in ("queued", "broadcasting", "completed")
     server.wait(ids[1])
     following = told(server.post(f"{path}/air"), 202, shapes.Conversation)
     assert following["id"] == ids[2]

@@ -19,7 +19,7 @@ Ids = Annotated[
 @router.get("/agents", summary="Agents", response_model=schemas.Agents, responses=refusals())
 async def list_agents(moot: Moot) -> Response:
     found = await moot.service.agents.all()
-    return as_json({"items": [codec_station.agent(one) for one in found]})
+    return as_json({"items": [codec_station.shown_agent(one) for one in found]})
 
 
 @router.post(
@@ -31,7 +31,7 @@ async def list_agents(moot: Moot) -> Response:
 )
 async def create_agent(moot: Moot, asked: schemas.AgentAsked) -> Response:
     made = await moot.service.agents.create(asked.model_dump(exclude_unset=True))
-    return as_json(codec_station.agent(made), 201, {"Location": f"/agents/{made.id}"})
+    return as_json(codec_station.shown_agent(made), 201, {"Location": f"/agents/{made.id}"})
 
 
 @router.get(
@@ -96,4 +96,4 @@ def brought(value: Brought) -> dict[str, Any]:
 
 
 def _shown(agent: Agent) -> Response:
-    return as_json(codec_station.agent(agent))
+    return as_json(codec_station.shown_agent(agent))

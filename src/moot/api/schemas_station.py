@@ -34,6 +34,14 @@ Slug = Annotated[str, Field(pattern=SLUG_PATTERN, examples=["ada"])]
 Id = Annotated[str, Field(pattern=ID_PATTERN, examples=[ID_EXAMPLE])]
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME, examples=["Ada"])]
 Bio = Annotated[str, Field(max_length=MAX_BIO)]
+Provider = Annotated[
+    str,
+    Field(
+        max_length=200,
+        description="Whose model: `model` may then be its name alone.",
+        examples=["openai"],
+    ),
+]
 Motion = Annotated[str, Field(min_length=1, max_length=MAX_MOTION)]
 Shown = Literal["scheduled", "queued", "broadcasting", "paused", "completed", "stopped", "failed"]
 
@@ -66,6 +74,7 @@ class AgentChanged(Asked):
 
     name: Name = ""
     bio: Bio = ""
+    provider: Provider | None = None
     model: Model | None = None
     stance: Stance = "neutral"
     voice: VoiceAsked = VoiceAsked()
@@ -122,7 +131,8 @@ class Agent(Answer):
     id: Slug
     name: str
     bio: str
-    model: Annotated[str, Field(description="Empty: the default one.")]
+    provider: Annotated[str, Field(description="Of the model; empty: of the default one.")]
+    model: Annotated[str, Field(description="`provider:name`. Empty: the default one.")]
     stance: Stance
     voice: Voice
     created_at: str

@@ -29,6 +29,7 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="The agent's id.")]
 Name = Annotated[str | None, typer.Option("--name", help="What it is called.")]
 Bio = Annotated[str | None, typer.Option(help="Who it is, and how it argues.")]
 Model = Annotated[str | None, typer.Option(help="E.g. openai:gpt-5; '' is the default model.")]
+Provider = Annotated[str | None, typer.Option(help="Whose model; --model is then its name.")]
 Stance = Annotated[str | None, typer.Option(help="pro, con or neutral (the default).")]
 Lang = Annotated[str | None, typer.Option(help="Of its voice, e.g. en-GB; '' is the listener's.")]
 Voice = Annotated[str | None, typer.Option(help="The name of a browser's voice.")]
@@ -47,7 +48,7 @@ def list_(json: Json = False) -> None:
 
     found = ask(lambda service: service.agents.all())
     if json:
-        print_json([codec.agent(agent) for agent in found])
+        print_json([codec.shown_agent(agent) for agent in found])
     elif not found:
         typer.echo('No agent yet. Save one:  moot agents add "Ada" --bio "…"')
     else:
@@ -66,6 +67,7 @@ def add(
     name: Annotated[str, typer.Argument(help="What it is called; its id follows from that.")],
     bio: Bio = None,
     model: Model = None,
+    provider: Provider = None,
     stance: Stance = None,
     lang: Lang = None,
     voice: Voice = None,
@@ -74,7 +76,9 @@ def add(
     json: Json = False,
 ) -> None:
     """Save a persona."""
-    asked = given({"name": name, "bio": bio, "model": model, "stance": stance})
+    asked = given(
+        {"name": name, "bio": bio, "provider": provider, "model": model, "stance": stance}
+    )
     spoken = given({"lang": lang, "name": voice, "rate": rate, "pitch": pitch})
     whole = {**asked, "voice": spoken} if spoken else asked
     made = ask(lambda service: service.agents.create(whole))
@@ -87,6 +91,7 @@ def change(
     name: Name = None,
     bio: Bio = None,
     model: Model = None,
+    provider: Provider = None,
     stance: Stance = None,
     lang: Lang = None,
     voice: Voice = None,
@@ -95,7 +100,9 @@ def change(
     json: Json = False,
 ) -> None:
     """Change what is given, and leave the rest. Debates that were held keep it as it was."""
-    asked = given({"name": name, "bio": bio, "model": model, "stance": stance})
+    asked = given(
+        {"name": name, "bio": bio, "provider": provider, "model": model, "stance": stance}
+    )
     spoken = given({"lang": lang, "name": voice, "rate": rate, "pitch": pitch})
     if not asked and not spoken:
         raise InputError(f"Say what to change of {id_}: --name, --bio, --model …", "agent")
@@ -155,7 +162,7 @@ def _tell(agent: "Agent", json: bool, *more: str) -> None:
     from moot.core import codec_station as codec
 
     if json:
-        print_json(codec.agent(agent))
+        print_json(codec.shown_agent(agent))
         return
     voice = agent.voice
     spoken = (voice.lang, voice.name, f"rate {voice.rate:g}", f"pitch {voice.pitch:g}")

@@ -23,7 +23,11 @@ MAX_MODEL = 200
 MAX_MOTIONS = 500
 MAX_AGENTS = 100
 
-_AGENT = {"id", "name", "bio", "model", "stance", "voice"}
+_AGENT = {"id", "name", "bio", "provider", "model", "stance", "voice"}
+_PROVIDERS = {
+    "openai": "openai", "claude": "claude", "anthropic": "claude", "gemini": "gemini",
+    "google": "gemini", "local": "local",
+}  # fmt: skip
 _STATION = {
     "id", "name", "about", "public", "format", "options", "limits", "on_failure", "zone", "cron",
     "missed", "motions", "agents", "seats",
@@ -88,6 +92,8 @@ def agent(asked: Mapping[str, Any], at: str, before: Agent) -> Agent:
     made: dict[str, Any] = {
         name: check(given[name]) for name, check in checks.items() if name in given
     }
+    if "provider" in given:
+        made["model"] = _provided(given["provider"], made.get("model"), before.model)
     if "voice" in given:
         made["voice"] = _voice(given["voice"], before.voice)
     changed = replace(before, **made, updated_at=at, created_at=before.created_at or at)
@@ -137,6 +143,29 @@ def _model(value: Any) -> str:
     if len(model) > MAX_MODEL:
         raise InputError(f"The model's name is too long; {MAX_MODEL} is the most.", "model")
     return model
+
+
+def _provided(value: Any, model: str | None, before: str) -> str:
+    """`provider:name` of a provider and, if one is given, a name; both may say the provider."""
+    provider = "" if value is None else one_line(_text(value, "provider"), MAX_MODEL)
+    if not provider:
+        return model or ""
+    if ":" in provider:
+        raise InputError('provider is a name like "openai"; the rest goes to model.', "provider")
+    if model is None:
+        return before if _provider(before) == _provider(provider) else provider
+    named = _provider(model)
+    if named in _PROVIDERS.values() and named != _provider(provider):
+        raise InputError(f"The provider is {provider}, and the model says {model}.", "provider")
+    if not model or named == _provider(provider):
+        return _model(model or provider)
+    return _model(f"{provider}:{model}")
+
+
+def _provider(model: str) -> str:
+    """Whose a model is, by the name that moot gives it."""
+    head = model.partition(":")[0].strip().lower()
+    return _PROVIDERS.get(head, head)
 
 
 def _stance(value: Any) -> Stance:

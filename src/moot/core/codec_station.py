@@ -18,6 +18,16 @@ def agent(value: Agent) -> dict[str, Any]:
     return asdict(value)
 
 
+def shown_agent(value: Agent) -> dict[str, Any]:
+    """As people and programs see it: whose its model is stands beside it."""
+    shown: dict[str, Any] = {}
+    for name, part in agent(value).items():
+        if name == "model":
+            shown["provider"] = value.model.partition(":")[0]
+        shown[name] = part
+    return shown
+
+
 def read_agent(value: Mapping[str, Any]) -> Agent:
     given: dict[str, Any] = {**value, "voice": Voice(**value["voice"])}
     return Agent(**given)
@@ -74,7 +84,7 @@ def conversation(value: Conversation) -> dict[str, Any]:
         "degraded": debate.degraded,
         "progress": {"done": debate.turns, "total": debate.total},
         "agents": [
-            {**agent(one), "seat": seat.id}
+            {**shown_agent(one), "seat": seat.id}
             for one, seat in zip(value.agents, debate.participants, strict=True)
         ],
     }

@@ -92,7 +92,7 @@ class Agents:
     async def take(self, ids: Sequence[str] = ()) -> str:
         """Those, or all, as TOML."""
         agents = await self.some(ids) if ids else await self.all()
-        return toml.dumps("agents", [_bare(codec_station.agent(one)) for one in agents])
+        return toml.dumps("agents", [_bare(codec_station.shown_agent(one)) for one in agents])
 
     def _checked(self, asked: Mapping[str, Any], at: str, before: Agent) -> Agent:
         """With a model that there can be, if one is named now."""
@@ -114,7 +114,9 @@ async def until_free(attempt: Callable[[], Awaitable[T]]) -> T:
 
 
 def _bare(agent: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in agent.items() if name not in KEPT}
+    """What a file has of it: whose the default model is, it cannot say."""
+    kept = {name: value for name, value in agent.items() if name not in KEPT}
+    return kept | ({} if kept["provider"] else {"provider": None})
 
 
 def named(entries: Sequence[Mapping[str, Any]], table: str) -> dict[str, Mapping[str, Any]]:

@@ -8,7 +8,8 @@ from moot.core import codec_station as codec
 from moot.core import read_station as read
 
 AGENT: dict[str, Any] = {
-    "id": "ada", "name": "Ada", "bio": "A baker.", "model": "local", "stance": "pro",
+    "id": "ada", "name": "Ada", "bio": "A baker.", "provider": "local", "model": "local",
+    "stance": "pro",
     "voice": {"lang": "en-GB", "name": "", "rate": 1.2, "pitch": 1.0},
     "created_at": "2026-01-01T00:00:00.000Z", "updated_at": "2026-01-01T00:00:00.000Z",
 }  # fmt: skip
@@ -39,7 +40,7 @@ def test_a_programme_comes_back_as_it_was_said() -> None:
     assert codec.programme(read.read_programme(PROGRAMME)) == PROGRAMME
     quiet = PROGRAMME | {"now": None, "station": STATION | {"next_slot": None, "cron": None}}
     assert codec.programme(read.read_programme(quiet)) == quiet
-    assert codec.agent(read.read_agent(AGENT)) == AGENT
+    assert codec.shown_agent(read.read_agent(AGENT)) == AGENT
 
 
 @pytest.mark.parametrize(
