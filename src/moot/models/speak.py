@@ -28,7 +28,7 @@ from pydantic_ai.models import Model, StreamedResponse
 from moot.core.debate import Usage
 from moot.core.prompts import estimate, size
 from moot.models.failures import Sentences, explain, interrupted
-from moot.models.request import prompt, settings, shape
+from moot.models.request import prompt, settings, shape, takes_system
 from moot.models.speed import Timing
 from moot.models.vendors import Vendor
 from moot.models.wire import Exchange, hanging_up
@@ -119,7 +119,7 @@ async def _read(line: Line, call: Call, say: Say, heard: _Heard) -> None:
     clock = asyncio.get_running_loop().time
     asked = model_request_stream(
         line.model,
-        prompt(call.messages),
+        prompt(call.messages, inline=takes_system(line.model, line.vendor)),
         model_settings=settings(line.vendor, call),
         model_request_parameters=shape(line.model, call),
         instrument=False,
