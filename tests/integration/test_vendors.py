@@ -23,6 +23,7 @@ from moot.core.schedule import Step
 from moot.errors import ProviderAuthError, ProviderError
 from moot.models.router import Providers, Router
 from moot.models.speak import _left_behind
+from moot.models.vendors import Place
 from moot.models.wire import _Bounded
 from moot.ports import WHOLE, Call, ModelCard, Reply, Say
 
@@ -211,6 +212,39 @@ def test_the_sentence_of_the_contract() -> None:
         assert not error.retryable
 
     run(refused)
+
+
+@pytest.mark.parametrize(
+    ("place", "ending"),
+    [
+        (None, ", then restart the speaker."),
+        ("command", ", then `moot retry debate-1`."),
+        (
+            "server",
+            " in the environment of `moot serve`, restart it, then restart the speaker.",
+        ),
+        (
+            "worker",
+            " in the environment of `moot worker`, restart it, then restart the speaker.",
+        ),
+    ],
+)
+def test_where_a_key_is_to_be_set(place: Place | None, ending: str) -> None:
+    async def main() -> None:
+        async with Wire() as server:
+            url = server.url("claude")
+            router = Router(
+                Providers(anthropic_api_key=KEY, anthropic_base_url=url, place=place), Understudy()
+            )
+            refused = await fails(router, "claude:wire-401")
+            assert refused.message == (
+                f"The key for Claude was refused. Set ANTHROPIC_API_KEY{ending}"
+            )
+            missing = await fails(router, "openai:any")
+            assert missing.message == f"There is no key for OpenAI. Set OPENAI_API_KEY{ending}"
+            await router.aclose()
+
+    asyncio.run(main())
 
 
 def test_how_long_to_wait() -> None:

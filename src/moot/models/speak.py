@@ -30,7 +30,7 @@ from moot.core.prompts import estimate, size
 from moot.models.failures import Sentences, explain, interrupted
 from moot.models.request import prompt, settings, shape, takes_system
 from moot.models.speed import Timing
-from moot.models.vendors import Vendor
+from moot.models.vendors import Place, Vendor, then
 from moot.models.wire import Exchange, hanging_up
 from moot.ports import Call, ModelCard, Reply, Say
 
@@ -82,6 +82,7 @@ class Line:
     name: str
     card: ModelCard
     timed: Callable[[Timing], None] | None = None  # told how long a whole answer took
+    place: Place | None = None
 
 
 async def speak(line: Line, call: Call, say: Say, since: float) -> Reply:
@@ -224,7 +225,8 @@ def _reply(line: Line, call: Call, heard: _Heard, error: BaseException | None) -
     response = _response(heard.stream)
     failed = error is not None or heard.ended is None
     usage = _usage(line, call, heard, response, failed=failed)
-    sentences = Sentences(line.vendor, line.name, usage)
+    ending = then(line.place, call.debate.id)
+    sentences = Sentences(line.vendor, line.name, usage, ending)
     if isinstance(error, _LateError):
         raise sentences.endless(call.whole) if heard.endless else sentences.silent(call.seconds)
     if error is not None:
