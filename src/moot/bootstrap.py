@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -25,6 +26,7 @@ from moot.models.metered import MeteredSpeaker
 from moot.models.places import HUB, PYPI, Places, pip_files, pip_index
 from moot.models.router import UNDERSTUDY, Providers, Router, normalize
 from moot.models.understudy import Understudy
+from moot.models.vendors import Place
 from moot.ports import Bus, Clock, Dispatcher, Meter, Speaker
 from moot.settings import Settings, secret
 from moot.store import schema
@@ -143,8 +145,9 @@ def _report_model(settings: Settings) -> str | None:
     return None if model == UNDERSTUDY else model
 
 
-def router(settings: Settings, pace: float = 0.0) -> Router:
-    return Router(providers(settings), Understudy(pace), settings.home)
+def router(settings: Settings, pace: float = 0.0, place: Place | None = None) -> Router:
+    known = replace(providers(settings), place=place)
+    return Router(known, Understudy(pace), settings.home)
 
 
 def _collect_less_often() -> None:
@@ -168,17 +171,19 @@ async def open_service(
     air: bool = False,
     meter: Meter | None = None,
     found: Callable[[str], None] = lambda _: None,
+    place: Place | None = None,
 ) -> AsyncGenerator[Service]:
     """The engine on the user's home.
 
     `recover` also carries on what a dead process left, and tells `found` of each; `live` hears at
-    once what other processes on the same home do; `air` starts what is due on stations.
+    once what other processes on the same home do; `air` starts what is due on stations; `place` is
+    what errors call this process.
     """
     settings = settings or load_settings()
     _collect_less_often()
     apart = settings.broker_url is not None  # workers advance, wherever they are
     writer = _report_model(settings)
-    voices = router(settings, pace)
+    voices = router(settings, pace, place)
     dispatcher = _dispatcher(settings)
     schema.prepare(settings.database)
     timed = meter.committed if meter else None

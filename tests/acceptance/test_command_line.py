@@ -564,7 +564,7 @@ def test_a_missing_key_pauses_it_and_skip_and_retry_go_on(home: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (3, "")
     id_ = next(iter(ID.findall(done.stdout)))
-    assert "Set ANTHROPIC_API_KEY, then restart the speaker." in done.stdout
+    assert f"Set ANTHROPIC_API_KEY, then `moot retry {id_}`." in " ".join(done.stdout.split())
     assert f"moot retry {id_}" in done.stdout
     assert f"moot skip {id_}" in done.stdout
     shown = json_of(moot(home, "show", id_, "--json"))

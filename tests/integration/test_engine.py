@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,10 +11,11 @@ import pytest
 
 from moot import ports
 from moot.bootstrap import open_service
-from moot.core import retry
+from moot.core import codec, read, retry
 from moot.core.debate import Usage
 from moot.core.events import Delta, StatusChanged, TurnCommitted
 from moot.engine import advance
+from moot.engine.service import Service
 from moot.errors import (
     ProviderContextError,
     ProviderError,
@@ -241,6 +242,51 @@ def test_a_speaker_that_keeps_no_deadline_is_cut_off(
         assert done.usage.cost_usd > 0
         assert all(row["outcome"] == "failed" and row["estimated"] for row in attempts)
         assert done.usage.input_tokens == sum(row["input_tokens"] for row in attempts)
+
+    go(work())
+
+
+def test_what_the_host_is_asked_is_announced_before_it_speaks(settings: Settings) -> None:
+    class Waiting(ScriptedSpeaker):
+        async def speak(self, call: Call, say: Say) -> Reply:
+            if call.step.kind == "cue" and not late.is_set():
+                began.set()
+                await late.wait()
+            return await super().speak(call, say)
+
+    began, late = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        async with open_service(settings, speaker=Waiting()) as service:
+            seats: dict[str, Any] = {
+                "participants": [{"name": "Ada"}, {"name": "Ben"}],
+                "host": {"name": "Hanna"},
+            }
+            made = await service.create("m", format="custom", options={"rounds": 1}, **seats)
+            heard: list[Delta] = []
+            following = asyncio.create_task(listen(service, made.id, heard.append))
+            await began.wait()
+            (so_far,) = service.speeches(made.id)  # what one who joins now is told
+            assert (so_far.text, so_far.target) == ("", "ada")
+            assert so_far.instruction
+            late.set()
+            await following
+            turns = await service.turns(made.id)
+        cues = {turn.target: turn.instruction for turn in turns if turn.kind == "cue"}
+        told = [one for one in heard if one.instruction]
+        assert {one.target: one.instruction for one in told} == cues
+        assert {(one.actor, one.text, one.offset) for one in told} == {("host", "", 0)}
+        for cue in told:
+            words = [one for one in heard if one.target == cue.target and one.text]
+            assert all(heard.index(cue) < heard.index(word) for word in words)
+        spoken = next(one for one in heard if one.text)
+        assert "instruction" not in codec.event(spoken)[1]
+        assert read.read_delta(made.id, codec.event(told[0])[1]) == told[0]
+
+    async def listen(service: Service, debate_id: str, hear: Callable[[Delta], None]) -> None:
+        async for event in service.follow(debate_id):
+            if isinstance(event, Delta):
+                hear(event)
 
     go(work())
 

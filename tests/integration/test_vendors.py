@@ -10,6 +10,7 @@ import time
 import tracemalloc
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -22,6 +23,7 @@ from moot.core.schedule import Step
 from moot.errors import ProviderAuthError, ProviderError
 from moot.models.router import Providers, Router
 from moot.models.speak import _left_behind
+from moot.models.vendors import Place
 from moot.models.wire import _Bounded
 from moot.ports import WHOLE, Call, ModelCard, Reply, Say
 
@@ -212,6 +214,39 @@ def test_the_sentence_of_the_contract() -> None:
     run(refused)
 
 
+@pytest.mark.parametrize(
+    ("place", "ending"),
+    [
+        (None, ", then restart the speaker."),
+        ("command", ", then `moot retry debate-1`."),
+        (
+            "server",
+            " in the environment of `moot serve`, restart it, then restart the speaker.",
+        ),
+        (
+            "worker",
+            " in the environment of `moot worker`, restart it, then restart the speaker.",
+        ),
+    ],
+)
+def test_where_a_key_is_to_be_set(place: Place | None, ending: str) -> None:
+    async def main() -> None:
+        async with Wire() as server:
+            url = server.url("claude")
+            router = Router(
+                Providers(anthropic_api_key=KEY, anthropic_base_url=url, place=place), Understudy()
+            )
+            refused = await fails(router, "claude:wire-401")
+            assert refused.message == (
+                f"The key for Claude was refused. Set ANTHROPIC_API_KEY{ending}"
+            )
+            missing = await fails(router, "openai:any")
+            assert missing.message == f"There is no key for OpenAI. Set OPENAI_API_KEY{ending}"
+            await router.aclose()
+
+    asyncio.run(main())
+
+
 def test_how_long_to_wait() -> None:
     async def waits(router: Router, _: Wire) -> None:
         for vendor in VENDORS:
@@ -361,6 +396,47 @@ def said_on_the_wire(vendor: str, body: dict[str, Any]) -> list[str]:
         return [part["text"] for turn in turns for part in turn["parts"]]
     assert [turn["role"] for turn in body["messages"]] == ["system", "user", "assistant", "user"]
     return [turn["content"] for turn in body["messages"]]
+
+
+HOSTS = (
+    Message("system", "You are Hanna, the host."),
+    Message("user", "Ada said:\n> Yes."),
+    Message("assistant", "Ben, what do you say?"),
+    Message("user", "Ben said:\n> No."),
+    Message("system", "Give the floor to Ada."),
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "inline"),
+    [
+        ("openai:gpt-5-mini", True),
+        ("claude:claude-sonnet-5-5", True),  # takes one in the middle
+        ("claude:claude-sonnet-4-6", False),  # does not yet
+        ("gemini:gemini-2.5-flash", False),
+        ("local:qwen2.5:7b", False),  # whose template may take none
+    ],
+)
+def test_the_host_is_instructed_in_the_system_role_where_it_can_be(
+    model: str, inline: bool
+) -> None:
+    async def instructed(router: Router, server: Wire) -> None:
+        await router.speak(replace(call(model), messages=HOSTS), _nothing)
+        body = server.requests[-1].body
+        turns = body.get("input") or body.get("messages") or body["contents"]
+        roles = [turn["role"] for turn in turns if turn["role"] != "system" or turn is turns[-1]]
+        last = str(turns[-1])
+        assert "Give the floor to Ada." in last
+        assert str(body).count("Give the floor to Ada.") == 1
+        assert roles[-1] == ("system" if inline else "user")
+        assert ("From moot" in last) == (not inline)
+        assert ("> No." in last) == (
+            not inline
+        )  # one message, for templates want them to alternate
+        top = str(body.get("instructions") or body.get("system") or body.get("systemInstruction"))
+        assert "Give the floor" not in top, "the beginning stays as it was, for the caches"
+
+    run(instructed)
 
 
 def allowed_tokens(vendor: str, body: dict[str, Any]) -> int:

@@ -90,3 +90,15 @@ def test_a_log_that_was_replaced_is_shown_from_its_beginning() -> None:
     shown = printed(*turns, turns[0])
     assert "The log was replaced" in shown
     assert shown.count("No 1.") == 2
+
+
+def test_what_the_host_is_asked_is_shown_until_it_speaks() -> None:
+    asked = Delta(ID, 1, "talk", SEAT.id, None, "", AT, 0, "Give Ben the floor.")
+    shown = now(asked)
+    assert f"{SEAT.name} Give Ben the floor." in shown
+    assert "again" not in shown, "nothing was taken back"
+    assert "Give Ben" not in now(asked, delta("Ben, please.", 0))
+    shown = now(asked, delta("Ben", 0), delta("", 0))
+    assert "tried again" in shown
+    assert "Give Ben" not in shown
+    assert "Give Ben" in now(asked, delta("Ben", 0), delta("", 0), asked)

@@ -125,7 +125,13 @@ async def serve(
     host = sock.getsockname()[0]
     metrics = Metrics()
     async with open_service(
-        settings, live=True, air=True, meter=metrics, speaker=speaker, pace=settings.pace
+        settings,
+        live=True,
+        air=True,
+        meter=metrics,
+        speaker=speaker,
+        pace=settings.pace,
+        place="server",
     ) as service:
         streams = Streams(service, _shown(service), settings.streams_per_client, metrics.dropped)
         figures = Figures()

@@ -7,7 +7,7 @@ falls behind the ring goes back to the log, which has everything that is durable
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from moot.core import codec, public
@@ -194,7 +194,8 @@ def _joined(deltas: list[Delta]) -> list[Delta]:
     for delta in deltas:
         slot = (delta.round, delta.actor, delta.target)
         before = whole.get(slot)
-        if before and delta.offset == before.offset + len(before.text):
+        follows = before and delta.offset == before.offset + len(before.text)
+        if before and follows and delta.instruction is None:
             delta = _longer(before, delta)
         elif before and delta.offset:
             done.append(before)
@@ -203,10 +204,7 @@ def _joined(deltas: list[Delta]) -> list[Delta]:
 
 
 def _longer(first: Delta, more: Delta) -> Delta:
-    return Delta(
-        first.debate_id, first.round, first.stage, first.actor, first.target,
-        first.text + more.text, first.at, first.offset,
-    )  # fmt: skip
+    return replace(first, text=first.text + more.text)
 
 
 Shown = Callable[[str], Awaitable[bytes | None]]

@@ -24,7 +24,10 @@ class Foreign:
             if known is None and len(self._speeches) >= MOST_SPEECHES:
                 return "old"
             debate_id, number, actor, target = slot
-            speech = Speech(debate_id, number, delta.stage, actor, target, [])
+            told = delta.instruction
+            if known and known.sender == sender and not known.length:
+                told = told or known.speech.instruction  # it was announced, and now begins
+            speech = Speech(debate_id, number, delta.stage, actor, target, [], told)
             known = self._speeches[slot] = _Overheard(sender, speech)
         elif known is None or known.sender != sender or delta.offset > known.length:
             return "missed"

@@ -166,15 +166,15 @@ class SharedBus(MemoryBus, ABC):
     def _so_far(self, own: Sequence[Speech]) -> Iterator[Item]:
         """All that was said. It is asked for bit by bit, and meanwhile the speeches go on."""
         for speech in own:
-            told = 0
+            told, asked = 0, speech.instruction
             while self._spoken(speech):
                 self._flush()  # or what is collected would overlap with this
                 delta = speech.so_far(iso(time.time()))
-                if len(delta.text) == told:
+                if len(delta.text) == told and asked is None:
                     break
-                rest = replace(delta, text=delta.text[told:], offset=told)
+                rest = replace(delta, text=delta.text[told:], offset=told, instruction=asked)
                 yield from delta_items(rest)
-                told = len(delta.text)
+                told, asked = len(delta.text), None
         yield from (cease_item(speech) for speech in own if not self._spoken(speech))
 
     def _spoken(self, speech: Speech) -> bool:

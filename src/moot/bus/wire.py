@@ -42,7 +42,7 @@ class Outbox:
 
     def say(self, delta: Delta) -> None:
         joined = self._open.get(slot_of(delta))
-        if joined and delta.offset == joined.end:
+        if joined and delta.offset == joined.end and delta.instruction is None:
             joined.pieces.append(delta.text)
             joined.end += len(delta.text)
         else:
@@ -111,7 +111,8 @@ def cease_item(speech: Speech) -> Item:
 
 def delta_items(delta: Delta) -> Iterator[Item]:
     """A delta, or several where its text is long."""
-    for start in range(0, max(1, len(delta.text)), PIECE):  # an empty one takes back
+    for start in range(0, max(1, len(delta.text)), PIECE):  # an empty one takes back, or announces
+        told = {} if start or delta.instruction is None else {"instruction": delta.instruction}
         yield {
             "kind": "delta",
             "debate_id": delta.debate_id,
@@ -122,6 +123,7 @@ def delta_items(delta: Delta) -> Iterator[Item]:
             "text": delta.text[start : start + PIECE],
             "at": delta.at,
             "offset": delta.offset + start,
+            **told,
         }
 
 
@@ -137,7 +139,9 @@ def read_delta(item: Any) -> Delta | None:
             "at": str(at),
             "offset": int(offset),
         }:
-            return Delta(debate_id, number, stage, actor, target, text, at, offset)
+            told = cast("dict[str, Any]", item).get("instruction")
+            told = told if isinstance(told, str) else None
+            return Delta(debate_id, number, stage, actor, target, text, at, offset, told)
         case _:
             return None
 

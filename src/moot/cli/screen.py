@@ -94,6 +94,7 @@ class Screen:
             seat.id: COLOURS[place % len(COLOURS)] for place, seat in enumerate(debate.participants)
         }
         self._speaking: dict[str, tuple[int, str]] = {}  # from which character on, and what
+        self._asked: dict[str, str] = {}  # of those who are asked, and said nothing yet
         self._seq = 0
         self._place: tuple[int, str] | None = None
         self._where = schedule.label(debate, *schedule.here(debate))
@@ -196,7 +197,10 @@ class Screen:
 
     def _hear(self, delta: Delta) -> None:
         """What is being said: a delta at 0 begins it anew, one that does not fit shows the rest,
-        an empty one takes back what did not come to its end."""
+        an empty one takes back what did not come to its end, or tells what the host is asked."""
+        self._asked.pop(delta.actor, None)
+        if delta.instruction:
+            self._asked[delta.actor] = delta.instruction
         start, said = self._speaking.get(delta.actor, (delta.offset, ""))
         if delta.offset and delta.offset == start + len(said):
             self._speaking[delta.actor] = (start, said + delta.text)
@@ -215,6 +219,7 @@ class Screen:
 
     def _turn(self, turn: Turn) -> None:
         self._speaking.pop(turn.actor, None)
+        self._asked.pop(turn.actor, None)
         self._done += 1
         self._cost += turn.usage.cost_usd
         out = self._console
@@ -252,7 +257,7 @@ class Screen:
         for actor, (start, text) in self._speaking.items():
             seat = self._debate.seat(actor)
             words = ("… " if start else "") + clean(text, seat.name, [])
-            said = Text(words) if text else Text(AGAIN, style="dim")
+            said = Text(words) if text else Text(self._asked.get(actor, AGAIN), style="dim")
             lines = said.wrap(self._console, max(self._console.width - 4, 20))
             parts += [Text(), self._heading(actor, seat.name, "")]
             parts += [Padding(line, (0, 0, 0, 2)) for line in lines[-room:]]

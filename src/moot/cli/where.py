@@ -208,7 +208,9 @@ async def where(
         return
     from moot.bootstrap import open_service
 
-    async with open_service(pace=pace, recover=recover, live=live, found=found) as service:
+    async with open_service(
+        pace=pace, recover=recover, live=live, found=found, place="command"
+    ) as service:
         yield service
 
 

@@ -189,6 +189,7 @@ def event(value: Event | Delta) -> tuple[str, dict[str, Any]]:
         "text": value.text,
         "at": value.at,
         "offset": value.offset,
+        **({} if value.instruction is None else {"instruction": value.instruction}),
     }
 
 

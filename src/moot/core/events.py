@@ -48,6 +48,7 @@ class Delta:
     text: str
     at: str
     offset: int = 0  # characters of the same turn said before; 0 begins it anew
+    instruction: str | None = None  # what the host is asked, told before it says a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +61,14 @@ class Speech:
     actor: str
     target: str | None
     pieces: list[str]
+    instruction: str | None = None  # of a cue
 
     def so_far(self, at: str) -> Delta:
-        """All that was said, for whoever joins now."""
-        text = "".join(self.pieces)
-        return Delta(self.debate_id, self.round, self.stage, self.actor, self.target, text, at)
+        """All that was said, for whoever joins now; and what was asked."""
+        return Delta(
+            self.debate_id, self.round, self.stage, self.actor, self.target, "".join(self.pieces),
+            at, instruction=self.instruction,
+        )  # fmt: skip
 
 
 Event = TurnCommitted | StatusChanged

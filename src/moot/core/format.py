@@ -145,6 +145,11 @@ class Stage(_Part):
         return self
 
 
+def _unset(value: object) -> bool:
+    """What older debates do not have stays out of their files."""
+    return value is None
+
+
 class Format(_Part):
     """The rules of one kind of debate."""
 
@@ -152,6 +157,7 @@ class Format(_Part):
     title: Text
     description: Text  # one or two sentences for people who choose
     rules: Text  # told to every speaker
+    host: Text | None = Field(default=None, exclude_if=_unset)  # told to the host: how to lead it
     ends: Literal["finished", "max_rounds", "max_turns"] = "finished"
     on_failure: Literal["pause", "degrade"] = "pause"
     max_turns: int | None = Field(default=None, ge=1, le=MAX_TURNS)  # for stages without a count

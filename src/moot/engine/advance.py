@@ -354,7 +354,8 @@ class Advancer:
 
     async def _trip(self, run: _Run, attempt: Attempt, bit: int, step: Step) -> None:
         """One call from its start to its turn, or to its failure."""
-        speech = Speech(run.debate.id, step.round, step.stage, step.actor, step.target, [])
+        asked = step.instruction if step.kind == "cue" else None
+        speech = Speech(run.debate.id, step.round, step.stage, step.actor, step.target, [], asked)
         self._bus.begin(speech)
         try:
             await self._turn(run, attempt, bit, step, speech)
@@ -423,6 +424,7 @@ class Advancer:
             schema=prompts.schema(step, debate),
             again=wrong is not None,
         )
+        self._announce(speech)
         reply = await self._call_out(run, attempt, call, self._say(speech), speech.pieces)
         try:
             return self._read(run, step, reply, echoes=card.small and wrong is None)
@@ -631,6 +633,11 @@ class Advancer:
         tokens_in, tokens_out = prompts.size(messages), run.debate.limits.max_turn_tokens
         cost = tokens_in * (card.input_price or 0.0) + tokens_out * (card.output_price or 0.0)
         return Estimate(tokens_in + tokens_out, cost)
+
+    def _announce(self, speech: Speech) -> None:
+        """Tell readers what the host is asked, before it says a word."""
+        if speech.instruction and self._bus.listened(speech.debate_id):
+            self._bus.publish(speech.so_far(iso(self._clock.now())))
 
     def _say(self, speech: Speech) -> Say:
         said = 0

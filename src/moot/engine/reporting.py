@@ -7,6 +7,7 @@ noted in the same transaction; whoever takes it then makes it, and the files are
 import asyncio
 import logging
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -409,4 +410,4 @@ def _sentence(error: Exception) -> str:
         return f"The report could not be made ({type(error).__name__})."
     said = error.message.replace(", or allow longer turns", "")  # a report is no turn
     said = said.replace("Restart the speaker", "Make the report again")
-    return said.replace("restart the speaker", "make the report again")
+    return re.sub(r"restart the speaker|`moot retry [\w-]+`", "make the report again", said)

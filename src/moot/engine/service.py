@@ -447,7 +447,8 @@ class Service:
     def speeches(self, debate_id: str) -> list[Delta]:
         """What is being said right now, from its beginning."""
         at = iso(self._clock.now())
-        return [speech.so_far(at) for speech in self._bus.speeches(debate_id) if speech.pieces]
+        begun = (s for s in self._bus.speeches(debate_id) if s.pieces or s.instruction)
+        return [speech.so_far(at) for speech in begun]
 
     async def log(self, debate_id: str, after: int, limit: int) -> list[Event]:
         """The log with seq > after, as it stands."""

@@ -102,18 +102,15 @@ class Clients:
 
 
 def _key(providers: Providers, vendor_id: VendorId) -> str:
-    """The key, or an error that names the variable. A key that no header can hold is refused here:
-    the HTTP library would put it into its message."""
+    """The key, or an error that names the variable; its sentence is ended by the router. A key that
+    no header can hold is refused here: the HTTP library would put it into its message."""
     vendor = VENDORS[vendor_id]
     key = providers.key(vendor_id)
     if key is None:
-        raise ProviderAuthError(
-            f"There is no key for {vendor.name}. Set {vendor.key}, then restart the speaker."
-        )
+        raise ProviderAuthError(f"There is no key for {vendor.name}. Set {vendor.key}")
     if not (key.isascii() and key.isprintable()):
         raise ProviderAuthError(
-            f"The key for {vendor.name} holds characters that no key has. "
-            f"Set {vendor.key} anew, then restart the speaker."
+            f"The key for {vendor.name} holds characters that no key has. Set {vendor.key} anew"
         )
     return key
 

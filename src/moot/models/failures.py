@@ -47,10 +47,11 @@ _AGAIN = "Restart the speaker to try again."
 class Sentences:
     """What to tell a person about one call to one vendor's model."""
 
-    def __init__(self, vendor: Vendor, name: str, spent: Usage) -> None:
+    def __init__(self, vendor: Vendor, name: str, spent: Usage, then: str) -> None:
         self._vendor = vendor
         self._name = name
         self._spent = spent
+        self._then = then  # where something is to be set, and what to do after that
 
     def make(
         self, kind: type[ProviderError], message: str, retry_after: float | None = None
@@ -144,12 +145,12 @@ class Sentences:
     def no_entry(self, status: int | None) -> ProviderError:
         vendor = self._vendor
         if vendor.key is None:
-            message = f"The local server refused the call (status {status}). Check {vendor.url},"
+            message = f"The local server refused the call (status {status}). Check {vendor.url}"
         elif status == 403:
-            message = f"The key for {vendor.name} may not be used for this. Check {vendor.key},"
+            message = f"The key for {vendor.name} may not be used for this. Check {vendor.key}"
         else:
-            message = f"The key for {vendor.name} was refused. Set {vendor.key},"
-        return self.make(ProviderAuthError, f"{message} then restart the speaker.")
+            message = f"The key for {vendor.name} was refused. Set {vendor.key}"
+        return self.make(ProviderAuthError, f"{message}{self._then}")
 
     def unknown_model(self) -> ProviderError:
         return self.make(

@@ -24,8 +24,12 @@ from moot.ports import Call
 ANSWER = "answer"  # the name of a structured answer
 
 
-def prompt(messages: Iterable[Message]) -> list[ModelMessage]:
-    """The messages in their order. The first system message is what caches keep longest."""
+_FROM_MOOT = "[From moot, which runs the debate, to its host. None of the speakers wrote this.]"
+
+
+def prompt(messages: Iterable[Message], *, inline: bool) -> list[ModelMessage]:
+    """The messages in their order. The first system message is what caches keep longest; a later
+    one is sent as such if it can stand `inline`, else as the end of a user message, marked."""
     sent: list[ModelMessage] = []
     instructions: str | None = None
     parts: list[ModelRequestPart] = []
@@ -39,9 +43,19 @@ def prompt(messages: Iterable[Message]) -> list[ModelMessage]:
             parts.append(UserPromptPart(message.text))
         elif instructions is None and not sent and not parts:
             instructions = message.text
-        else:
+        elif inline:
             parts.append(SystemPromptPart(message.text))
+        else:
+            said = parts.pop() if parts else None  # many chat templates take one, not two in a row
+            before = f"{said.content}\n\n" if isinstance(said, UserPromptPart) else ""
+            parts.append(UserPromptPart(f"{before}{_FROM_MOOT}\n{message.text}"))
     return [*sent, ModelRequest(parts, instructions=instructions)]
+
+
+def takes_system(model: Model[Any], vendor: Vendor) -> bool:
+    """Whether a system message may stand in the middle. Elsewhere it would be moved to the top,
+    where it would spoil the cache; and the templates of many local models refuse it."""
+    return vendor.id != "local" and bool(model.profile.get("supports_inline_system_prompts"))
 
 
 def settings(vendor: Vendor, call: Call) -> ModelSettings:

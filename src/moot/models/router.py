@@ -16,6 +16,7 @@ from moot.errors import (
     WARN_PROVIDER_NORMALIZED,
     InputError,
     ProviderAbsentError,
+    ProviderAuthError,
     ProviderError,
     ProviderTimeoutError,
     ProviderUnavailableError,
@@ -26,7 +27,7 @@ from moot.models.embedded import Embedded
 from moot.models.local import LocalServer, Server
 from moot.models.shelf import Model
 from moot.models.small import retold
-from moot.models.vendors import VENDORS, Providers, Vendor, VendorId, shown
+from moot.models.vendors import VENDORS, Providers, Vendor, VendorId, shown, then
 from moot.ports import Call, ModelCard, ProviderStatus, Reply, Say, Speaker
 
 if TYPE_CHECKING:
@@ -138,6 +139,9 @@ class Router:
                 voice = await self._voice(vendor, name)
         except TimeoutError:
             raise ProviderTimeoutError(vendor.silent(call.seconds)) from None
+        except ProviderAuthError as error:  # there is no key to call with
+            error.args = (error.message + then(self.providers.place, call.debate.id),)
+            raise
         if voice is None:
             return await self._understudy.speak(replace(call, model=UNDERSTUDY), say)
         if isinstance(voice, Model):
@@ -236,7 +240,8 @@ class Router:
         from moot.models.speak import Line
 
         model = await clients.model(vendor.id, name, base_url, windows=windows)
-        return Line(model, vendor, name, self.card(f"{vendor.id}:{name}"))
+        card = self.card(f"{vendor.id}:{name}")
+        return Line(model, vendor, name, card, place=self.providers.place)
 
     async def _ollama_windows(self, base_url: str, name: str) -> dict[str, int]:
         if name not in self._ollama:

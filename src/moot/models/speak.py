@@ -28,9 +28,9 @@ from pydantic_ai.models import Model, StreamedResponse
 from moot.core.debate import Usage
 from moot.core.prompts import estimate, size
 from moot.models.failures import Sentences, explain, interrupted
-from moot.models.request import prompt, settings, shape
+from moot.models.request import prompt, settings, shape, takes_system
 from moot.models.speed import Timing
-from moot.models.vendors import Vendor
+from moot.models.vendors import Place, Vendor, then
 from moot.models.wire import Exchange, hanging_up
 from moot.ports import Call, ModelCard, Reply, Say
 
@@ -82,6 +82,7 @@ class Line:
     name: str
     card: ModelCard
     timed: Callable[[Timing], None] | None = None  # told how long a whole answer took
+    place: Place | None = None
 
 
 async def speak(line: Line, call: Call, say: Say, since: float) -> Reply:
@@ -119,7 +120,7 @@ async def _read(line: Line, call: Call, say: Say, heard: _Heard) -> None:
     clock = asyncio.get_running_loop().time
     asked = model_request_stream(
         line.model,
-        prompt(call.messages),
+        prompt(call.messages, inline=takes_system(line.model, line.vendor)),
         model_settings=settings(line.vendor, call),
         model_request_parameters=shape(line.model, call),
         instrument=False,
@@ -224,7 +225,8 @@ def _reply(line: Line, call: Call, heard: _Heard, error: BaseException | None) -
     response = _response(heard.stream)
     failed = error is not None or heard.ended is None
     usage = _usage(line, call, heard, response, failed=failed)
-    sentences = Sentences(line.vendor, line.name, usage)
+    ending = then(line.place, call.debate.id)
+    sentences = Sentences(line.vendor, line.name, usage, ending)
     if isinstance(error, _LateError):
         raise sentences.endless(call.whole) if heard.endless else sentences.silent(call.seconds)
     if error is not None:

@@ -5,6 +5,8 @@ from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
 LONGER = "Restart the speaker, or allow longer turns."
+Place = Literal["server", "worker", "command"]
+"""The process that makes the calls: what is set elsewhere does not reach it."""
 VendorId = Literal["openai", "claude", "gemini", "local"]
 
 
@@ -57,6 +59,17 @@ VENDORS: dict[VendorId, Vendor] = {
 }
 
 
+def then(place: Place | None, debate_id: str) -> str:
+    """What follows "Set SOME_KEY" in a sentence: where, and what to do after that. Keys are read
+    when a process starts."""
+    if place == "command":
+        return f", then `moot retry {debate_id}`."
+    if place is None:
+        return ", then restart the speaker."
+    process = "moot serve" if place == "server" else "moot worker"
+    return f" in the environment of `{process}`, restart it, then restart the speaker."
+
+
 @dataclass(frozen=True, slots=True)
 class Providers:
     """What the composition root knows of the providers. Keys never show."""
@@ -69,6 +82,7 @@ class Providers:
     gemini_base_url: str | None = field(default=None, repr=False)
     local_base_url: str | None = field(default=None, repr=False)
     default_model: str | None = None  # for a seat that names none; unset: by the keys
+    place: Place | None = None  # None: a program of somebody's own
 
     def key(self, vendor: VendorId) -> str | None:
         """The key, or None where there is none or it is blank."""

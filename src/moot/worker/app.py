@@ -89,7 +89,12 @@ async def _engine(
         if metrics:
             figures.expose(metrics, settings)
         async with open_service(
-            settings, speaker=speaker, pace=settings.pace, recover=False, meter=metrics
+            settings,
+            speaker=speaker,
+            pace=settings.pace,
+            recover=False,
+            meter=metrics,
+            place="worker",
         ) as service:
             if metrics:  # what the database holds, the service counts
                 metrics.watch(counts=dict, queue=int, in_hand=lambda: service.in_hand, readers=int)

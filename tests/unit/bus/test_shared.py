@@ -185,3 +185,58 @@ def test_an_interest_lasts_as_long_as_it_is_said(monkeypatch: pytest.MonkeyPatch
     now = 9.0
     interest.sweep()
     assert "d" not in interest
+
+
+def asked(text: str = "", offset: int = 0) -> Delta:
+    return Delta("d", 1, "s", "host", "ada", text, "t", offset, "Give Ada the floor.")
+
+
+def test_what_the_host_is_asked_goes_along() -> None:
+    async def main() -> None:
+        bus, far = Wire(), Wire()
+        heard: list[Any] = []
+        far.listen("d", heard.append)
+        speech = Speech("d", 1, "s", "host", "ada", [], "Give Ada the floor.")
+        bus.begin(speech)
+        bus._owe(OTHER, ["d"])
+        await asyncio.gather(*bus._answers.values())
+        assert [one.get("instruction") for one in bus.delivered] == ["Give Ada the floor."]
+        far.come(*bus.delivered)
+        assert [(one.text, one.instruction) for one in heard] == [("", "Give Ada the floor.")]
+        far.come(*wire.delta_items(Delta("d", 1, "s", "host", "ada", "Ada, ", "t", 0)))
+        far.come(*wire.delta_items(Delta("d", 1, "s", "host", "ada", "please.", "t", 5)))
+        (known,) = far.speeches("d")
+        said = known.so_far("t")
+        assert (said.text, said.instruction) == ("Ada, please.", "Give Ada the floor.")
+        far.come(*wire.delta_items(Delta("d", 1, "s", "host", "ada", "", "t", 0)))
+        (known,) = far.speeches("d")
+        assert known.so_far("t").instruction is None, "it was taken back"
+
+    asyncio.run(main())
+
+
+def test_an_announcement_is_joined_to_what_follows_and_to_nothing_before() -> None:
+    outbox = wire.Outbox()
+    for said in (
+        Delta("d", 1, "s", "host", "ada", "A", "t", 0),
+        Delta("d", 1, "s", "host", "ada", "", "t", 0),  # taken back
+        asked(),
+        Delta("d", 1, "s", "host", "ada", "Ada?", "t", 0),
+    ):
+        outbox.say(said)
+    items = outbox.take()
+    told = [(one["text"], one.get("instruction")) for one in items]
+    assert told == [("A", None), ("", None), ("Ada?", "Give Ada the floor.")]
+
+
+def test_a_peer_of_the_version_before_says_no_instruction() -> None:
+    item = next(iter(wire.delta_items(asked("Ada?"))))
+    assert wire.read_delta(item) == asked("Ada?")
+    del item["instruction"]
+    old = wire.read_delta(item)
+    assert old is not None
+    assert old.instruction is None
+    for wrong in (7, None, ["x"]):
+        read = wire.read_delta(item | {"instruction": wrong})
+        assert read is not None
+        assert read.instruction is None

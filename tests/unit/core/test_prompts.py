@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from moot.core import prompts, request, schedule
 from moot.core.debate import NO_USAGE, Debate, Turn
-from moot.core.format import Format
+from moot.core.format import Format, from_json, to_json
 from moot.core.prompts import Heard, Message
 from moot.core.schedule import Step, Wave
 from moot.models.understudy_speech import compose
@@ -372,3 +372,60 @@ def test_a_cut_holds_for_several_turns(debate: Debate) -> None:
                 moved += 1
     assert kept + moved > 30
     assert kept / (kept + moved) > 0.75
+
+
+# --- the host ---
+
+
+def hosted() -> Debate:
+    return debate_of("classic", "Ada Ben", host=True, free_rounds=1)
+
+
+def test_the_host_is_told_to_lead_and_the_others_to_argue() -> None:
+    told, _ = play(hosted(), talkative)
+    for actor, said in told.items():
+        for messages in said:
+            system = messages[0].text
+            assert ("the host of a debate" in system) == (actor == "host")
+            assert ("take no side" in system) == (actor == "host")
+            assert ("add something new" in system) == (actor != "host")
+            assert ("make your point" in system) == (actor != "host")
+
+
+def test_the_host_is_asked_by_moot_and_the_others_by_a_message() -> None:
+    """Introduction, cues and summary alike; always after a message of a user."""
+    told, _ = play(hosted(), talkative)
+    for actor, said in told.items():
+        for messages in said:
+            roles = [message.role for message in messages]
+            assert roles[0] == "system"
+            if actor == "host":
+                assert roles[-2:] == ["user", "system"]
+                assert messages[-1].text.endswith("Speak as Hanna.")
+                rest = [line for line in messages[-2].text.splitlines() if line[:1] != ">"]
+                assert all("said:" in line or line in ("", "The floor is yours.") for line in rest)
+            else:
+                assert roles[-1] == "user"
+            assert "system" not in roles[1:-1]
+    first, *_, last = told["host"]
+    assert "Open the debate" in first[-1].text
+    assert "Close the debate with a summary" in last[-1].text
+
+
+def test_what_the_host_heard_comes_again_as_it_was() -> None:
+    told, _ = play(hosted(), talkative)
+    for before, after in pairwise(told["host"]):
+        assert after[: len(before) - 2] == before[:-2]
+        assert after[len(before) - 2].text.startswith(before[-2].text)
+
+
+def test_a_format_may_say_how_it_is_led() -> None:
+    rules = FORMATS.get("classic")
+    own = rules.model_copy(update={"host": "You lead it like a judge in a court."})
+    told, _ = play(debate_of(own, "Ada Ben", host=True), talkative)
+    assert "like a judge in a court" in told["host"][0][0].text
+    assert "take no side" not in told["host"][0][0].text
+    assert "like a judge" not in told["ada"][0][0].text
+    assert "host" not in rules.model_dump(mode="json"), "old debates keep their bytes"
+    assert from_json(to_json(own)) == own
+    assert from_json(to_json(rules)) == rules

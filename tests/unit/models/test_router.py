@@ -88,7 +88,9 @@ def test_an_unknown_provider_is_refused_and_the_nearest_is_named(model: str, nea
 
 def test_seats_without_a_model_take_what_was_set_else_the_vendors_with_a_key() -> None:
     claude, openai, gemini = (normalize(name)[0] for name in ("claude", "openai", "gemini"))
-    keys = {"openai_api_key": KEY, "anthropic_api_key": KEY, "gemini_api_key": KEY}
+    keys: dict[str, Any] = {
+        "openai_api_key": KEY, "anthropic_api_key": KEY, "gemini_api_key": KEY
+    }  # fmt: skip
     assert defaults(Providers(**keys)) == (claude, openai, gemini)
     assert defaults(Providers(gemini_api_key=KEY, openai_api_key=" ")) == (gemini,)
     assert defaults(Providers()) == ("local",)
