@@ -261,7 +261,8 @@ def test_time_runs_from_the_call_and_not_in_the_queue(stage: Stage) -> None:
             assert not waiting.done()
             assert allowed == [math.inf]
         await waiting
-        assert allowed == [math.inf, 2.0]
+        assert allowed[:2] == [math.inf, 2.0]
+        assert set(allowed[2:]) == {2.0}, "each word is a sign of life"
 
     stage.run(main())
 
@@ -299,7 +300,7 @@ def test_the_engine_lets_a_call_wait_and_no_longer(
         assert await code(Queue()) == "heard"
         monkeypatch.setattr(Queue, "waits", False)
         monkeypatch.setattr(retry, "MAX_RETRIES", 0)
-        assert "took longer than" in await code(Queue())
+        assert "said nothing for" in await code(Queue())
 
     asyncio.run(main())
 

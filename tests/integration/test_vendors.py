@@ -612,10 +612,9 @@ def test_a_connection_that_does_not_close_delays_nobody(monkeypatch: pytest.Monk
     async def stuck(router: Router, server: Wire) -> None:
         monkeypatch.setattr(_Bounded, "aclose", slowly)
         for vendor in VENDORS:
-            started = time.monotonic()
             error = await fails(router, f"{vendor}:wire-stuck", 0.3)
             assert error.code == "DEBATE_ERR_PROVIDER_TIMEOUT"
-            assert time.monotonic() - started < 0.3 + 0.4
+            assert _left_behind, "it came back before the connection was closed"
         for _ in range(400):
             if not _left_behind:
                 break

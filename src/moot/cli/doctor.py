@@ -165,7 +165,7 @@ def _told(error: Exception, settings: Settings) -> str:
 
 def _formats(settings: Settings) -> list[Finding]:
     files = FormatFiles(settings.home, settings.disabled_formats)
-    return _named(files.all(), files.problems())
+    return _named(files.all(), files.problems(paths=True))
 
 
 def _named(formats: list[Format], problems: list[FormatProblem]) -> list[Finding]:

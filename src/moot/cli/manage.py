@@ -215,7 +215,7 @@ def _formats_here() -> "tuple[list[Format], list[FormatProblem]]":
     from moot.store.formats import FormatFiles
 
     files = FormatFiles(load_settings().home, load_settings().disabled_formats)
-    return files.all(), files.problems()
+    return files.all(), files.problems(paths=True)
 
 
 def doctor(json: Json = False) -> None:

@@ -37,9 +37,11 @@ class FormatFiles:
     def all(self) -> list[Format]:
         return [found for _, found in self._each() if isinstance(found, Format)]
 
-    def problems(self) -> list[FormatProblem]:
+    def problems(self, *, paths: bool = False) -> list[FormatProblem]:
+        """What is wrong with files of the user's own; with `paths`, for who can open them here."""
+        hidden = "" if paths else f"{self._folder}{os.sep}"
         return [
-            FormatProblem(f"{name}.toml", found.message.replace(f"{self._folder}{os.sep}", ""))
+            FormatProblem(f"{name}.toml", found.message.removeprefix(hidden))
             for name, found in self._each()
             if isinstance(found, InputError)
         ]
