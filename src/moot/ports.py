@@ -469,6 +469,14 @@ class Clock(Protocol):
     def now(self) -> float: ...
 
 
+@dataclass(frozen=True, slots=True)
+class FormatProblem:
+    """A file of the user's own that is not a format, and why."""
+
+    file: str  # its name in the folder
+    detail: str
+
+
 class Formats(Protocol):
     """Which formats there are."""
 
@@ -481,4 +489,8 @@ class Formats(Protocol):
 
     def get(self, name: str) -> Format: ...
 
-    def all(self) -> list[Format]: ...
+    def all(self) -> list[Format]:
+        """Those that can be used; of the others `problems` says why not."""
+        ...
+
+    def problems(self) -> list[FormatProblem]: ...

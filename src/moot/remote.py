@@ -18,7 +18,7 @@ from moot.core.format import Format
 from moot.core.ids import check_id
 from moot.core.status import FINAL
 from moot.errors import InputError, StorageError
-from moot.ports import Found, ProviderStatus, Search
+from moot.ports import FormatProblem, Found, ProviderStatus, Search
 from moot.remote_stations import RemoteAgents, RemoteStations
 from moot.wire import WRONG, BrokenError, UnreachableError, Wire
 
@@ -150,8 +150,20 @@ class Remote:
         return self._wire.read(lambda: [read.read_turn(visible(turn)) for turn in said["items"]])
 
     async def formats(self) -> list[Format]:
+        return (await self.formats_and_problems())[0]
+
+    async def formats_and_problems(self) -> tuple[list[Format], list[FormatProblem]]:
+        """The server's formats, and what is wrong with the files that are none."""
         said = await self._wire.json("GET", "/formats")
-        return self._wire.read(lambda: [read.read_rules(rules) for rules in said["items"]])
+        return self._wire.read(
+            lambda: (
+                [read.read_rules(rules) for rules in said["items"]],
+                [
+                    FormatProblem(str(item["file"]), str(item["detail"]))
+                    for item in visible(said.get("problems", []))
+                ],
+            )
+        )
 
     async def providers(self) -> list[ProviderStatus]:
         return (await self.voices())[0]

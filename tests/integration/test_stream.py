@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from moot.api import hub, server, stream
-from moot.api.debates import LISTED
+from moot.core.codec import LISTED
 from moot.core.debate import Usage
 from moot.core.events import Delta, Event
 from moot.errors import ProviderError, ProviderUnavailableError

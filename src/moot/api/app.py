@@ -26,7 +26,6 @@ from moot.api import (
     stations,
 )
 from moot.api.common import Context, Figures
-from moot.api.debates import listed
 from moot.api.hub import Shown
 from moot.api.page import add_page
 from moot.api.security import Gate
@@ -148,7 +147,7 @@ def _shown(service: Service) -> Shown:
             debate = await service.get(debate_id)
         except MootError:  # switched off, or the database is busy: the list has it later
             return None
-        return codec.dumps(listed(debate)).encode("utf-8", "replace")
+        return codec.dumps(codec.listed(debate)).encode("utf-8", "replace")
 
     return shown
 

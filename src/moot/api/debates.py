@@ -19,10 +19,6 @@ from moot.store.reindex import examine
 from moot.store.replay import document
 
 router = APIRouter(tags=["debates"], route_class=JsonRoute)
-LISTED = (
-    "id", "motion", "format", "status", "stage", "round", "progress", "degraded", "stop_reason",
-    "failure", "usage", "created_at", "updated_at",
-)  # fmt: skip
 MADE = {
     "description": "The debate, as it begins",
     "headers": {"Location": {"schema": {"type": "string"}, "description": "Where it is."}},
@@ -39,12 +35,6 @@ Key = Annotated[
     ),
 ]
 Verb = Literal["start", "stop", "pause", "resume", "end", "skip"]
-
-
-def listed(debate: Debate) -> dict[str, Any]:
-    """A debate as lists show it."""
-    whole = codec.debate(debate)
-    return {name: whole[name] for name in LISTED}
 
 
 def shown(debate: Debate) -> dict[str, Any]:
@@ -111,7 +101,7 @@ async def list_debates(
         raise InputError("That is no cursor of a page; take `next` of one.", "cursor")
     search = Search(tuple(dict.fromkeys(status)), format_, q, (), limit, before)
     found = await moot.service.find(search)
-    items = [listed(debate) for debate in found.debates]
+    items = [codec.listed(debate) for debate in found.debates]
     return as_json({"items": items, "next": str(found.next) if found.next is not None else None})
 
 

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Response
 
 from moot.api import schemas
 from moot.api.common import Moot, as_json, refusals
+from moot.core.format import shown
 
 router = APIRouter(tags=["library"])
 
@@ -15,7 +16,12 @@ router = APIRouter(tags=["library"])
     "/formats", summary="Kinds of debate", response_model=schemas.Formats, responses=refusals()
 )
 async def list_formats(moot: Moot) -> Response:
-    return as_json({"items": [rules.model_dump(mode="json") for rules in moot.service.formats()]})
+    return as_json(
+        {
+            "items": [shown(rules) for rules in moot.service.formats()],
+            "problems": [asdict(problem) for problem in moot.service.format_problems()],
+        }
+    )
 
 
 @router.get(

@@ -219,6 +219,35 @@ class Outcome(Answer):
     selected_option: str
 
 
+class Place(Answer):
+    """Where a debate stands, as people read it: "Free debate · round 1 of 2"."""
+
+    title: Annotated[str, Field(description="The stage's title.")]
+    round: Annotated[
+        int | None, Field(description="Within the stage; null where the stage has one round.")
+    ]
+    rounds: Annotated[
+        int | None, Field(description="How many the stage has; null where it has one, or no end.")
+    ]
+
+
+class StageOfDebate(Answer):
+    """A stage as it is laid out for this debate."""
+
+    name: str
+    title: str
+    first_round: Annotated[int, Field(ge=0, description="Rounds count through the whole debate.")]
+    rounds: Annotated[int | None, Field(description="null: as many as max_turns leaves.")]
+
+
+class Schedule(Answer):
+    """What comes next."""
+
+    target_id: Annotated[str, Field(description="Whose words it leads to.")]
+    instruction: Annotated[str, Field(description="What is asked; of a cue, of the host.")]
+    next_stage: Annotated[str | None, Field(description="The stage that it opens, if it does.")]
+
+
 class ListedDebate(Answer):
     """A debate as lists show it."""
 
@@ -226,8 +255,9 @@ class ListedDebate(Answer):
     motion: str
     format: str
     status: Status
-    stage: str | None
+    stage: Annotated[str | None, Field(description="Where it stands now; once over, its last.")]
     round: int | None
+    place: Place | None
     progress: Progress
     degraded: bool
     stop_reason: StopReason | None
@@ -257,8 +287,9 @@ class Debate(Answer):
     stop_requested_at: str | None
     failure: Failure | None
     cursor: Cursor
-    stage: str | None
+    stage: Annotated[str | None, Field(description="Where it stands now; once over, its last.")]
     round: int | None
+    place: Place | None
     progress: Progress
     participants: list[Participant]
     host: Participant | None
@@ -274,6 +305,8 @@ class Debate(Answer):
     started_at: str | None
     ended_at: str | None
     updated_at: str
+    schedule: Annotated[Schedule | None, Field(description="What comes next; null: nothing.")]
+    stages: list[StageOfDebate]
     rules: Annotated[
         dict[str, Any], Field(description="The format as it was when the debate began.")
     ]
@@ -316,9 +349,20 @@ class Providers(Answer):
     default: Annotated[str, Field(description="The model of a seat that names none.")]
 
 
+class FormatProblem(Answer):
+    """A file of your own that is not a format, and why."""
+
+    file: str
+    detail: str
+
+
 class Formats(Answer):
     items: Annotated[
-        list[dict[str, Any]], Field(description="`moot schema format` describes each.")
+        list[dict[str, Any]],
+        Field(description="`moot schema format` describes each; here each stage has its title."),
+    ]
+    problems: Annotated[
+        list[FormatProblem], Field(description="Files that cannot be used; the others can.")
     ]
 
 

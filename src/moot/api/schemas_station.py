@@ -14,7 +14,9 @@ from moot.api.schemas import (
     LimitsAsked,
     Model,
     Participant,
+    Place,
     Progress,
+    StageOfDebate,
     Turn,
     Whole,
 )
@@ -343,6 +345,8 @@ class DebateOnAir(Answer):
     stop_reason: StopReason | None
     stage: str | None
     round: int | None
+    place: Place | None
+    stages: list[StageOfDebate]
     progress: Progress
     participants: list[Participant]
     host: Participant | None

@@ -8,8 +8,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from moot.bootstrap import broker, load_settings, router
+from moot.core.format import Format
 from moot.errors import MootError
-from moot.ports import ProviderStatus
+from moot.ports import FormatProblem, ProviderStatus
 from moot.settings import Settings
 from moot.store import schema
 from moot.store.formats import FormatFiles
@@ -41,14 +42,14 @@ async def _server() -> list[Finding]:
     async with remote() as elsewhere:
         try:
             checks = await elsewhere.checks()
-            formats = [rules.name for rules in await elsewhere.formats()]
+            formats, problems = await elsewhere.formats_and_problems()
             voices, default = await elsewhere.voices()
         except MootError as error:
             return [Finding("server", False, error.message)]
         health = ", ".join(f"{name} {how}" for name, how in checks.items())
         return [
             Finding("server", True, f"{elsewhere.url} answers; {health}"),
-            Finding("formats", True, ", ".join(formats)),
+            *_named(formats, problems),
             *_voices(voices, default),
         ]
 
@@ -160,15 +161,14 @@ def _told(error: Exception, settings: Settings) -> str:
 
 def _formats(settings: Settings) -> list[Finding]:
     files = FormatFiles(settings.home, settings.disabled_formats)
-    findings: list[Finding] = []
-    good: list[str] = []
-    for name in files.names():
-        try:
-            files.get(name)
-            good.append(name)
-        except MootError as error:
-            findings.append(Finding("format", False, error.message, needed=False))
-    return [Finding("formats", True, ", ".join(good)), *findings]
+    return _named(files.all(), files.problems())
+
+
+def _named(formats: list[Format], problems: list[FormatProblem]) -> list[Finding]:
+    return [
+        Finding("formats", True, ", ".join(rules.name for rules in formats)),
+        *(Finding("format", False, problem.detail, needed=False) for problem in problems),
+    ]
 
 
 async def _providers(settings: Settings) -> list[Finding]:

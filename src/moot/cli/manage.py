@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from moot.core.export import Kind
     from moot.core.format import Format
     from moot.core.status import Status
-    from moot.ports import Search
+    from moot.ports import FormatProblem, Search
 
 T = TypeVar("T")
 database = typer.Typer(no_args_is_help=True, help="The database.")
@@ -98,7 +98,7 @@ async def _rows(service: "Verbs", search: "Search") -> list[tuple[dict[str, Any]
     keys = ("id", "motion", "format", "status", "stage", "round", "progress", "degraded",
             "created_at", "updated_at")  # fmt: skip
     return [
-        ({key: codec.debate(debate)[key] for key in keys}, service.left_behind(debate))
+        ({key: codec.listed(debate)[key] for key in keys}, service.left_behind(debate))
         for debate in await _find(service, search)
     ]
 
@@ -181,9 +181,13 @@ def formats(json: Json = False) -> None:
     from moot.bootstrap import load_settings
     from moot.cli.where import url
 
-    known = asyncio.run(_formats_there()) if url() else _formats_here()
+    known, problems = asyncio.run(_formats_there()) if url() else _formats_here()
+    for problem in problems:
+        typer.echo(f"moot: {problem.detail}", err=True)
     if json:
-        _print([rules.model_dump(mode="json") for rules in known])
+        from moot.core.format import shown
+
+        _print([shown(rules) for rules in known])
         return
     for rules in known:
         typer.echo(f"{rules.name}: {rules.description}")
@@ -194,26 +198,20 @@ def formats(json: Json = False) -> None:
         typer.echo(f"\nYour own go to {load_settings().home / 'formats'}, one TOML file each.")
 
 
-async def _formats_there() -> "list[Format]":
+async def _formats_there() -> "tuple[list[Format], list[FormatProblem]]":
     from moot.cli.where import remote
 
     async with remote() as elsewhere:
-        return await elsewhere.formats()
+        return await elsewhere.formats_and_problems()
 
 
-def _formats_here() -> "list[Format]":
+def _formats_here() -> "tuple[list[Format], list[FormatProblem]]":
     """All that can be read; of the others it says why not."""
     from moot.bootstrap import load_settings
     from moot.store.formats import FormatFiles
 
     files = FormatFiles(load_settings().home, load_settings().disabled_formats)
-    known: list[Format] = []
-    for name in files.names():
-        try:
-            known.append(files.get(name))
-        except InputError as error:
-            typer.echo(f"moot: {error.message}", err=True)
-    return known
+    return files.all(), files.problems()
 
 
 def doctor(json: Json = False) -> None:

@@ -12,6 +12,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from moot.core import schedule
 from moot.core.clean import clean
 from moot.core.debate import Debate, Turn
 from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
@@ -95,7 +96,7 @@ class Screen:
         self._speaking: dict[str, tuple[int, str]] = {}  # from which character on, and what
         self._seq = 0
         self._place: tuple[int, str] | None = None
-        self._where = ""
+        self._where = schedule.label(debate, *schedule.here(debate))
         self._done, self._cost = debate.turns, debate.usage.cost_usd
         self._total = debate.total
         self._is_lost = False
@@ -136,7 +137,7 @@ class Screen:
     def show(self, event: Event | Delta) -> None:
         if isinstance(event, Delta):
             self._hear(event)
-            self._where = _where(event.round, event.stage)
+            self._where = schedule.label(self._debate, event.round, event.stage)
         else:
             self._check_order(event.seq)
             if isinstance(event, TurnCommitted):
@@ -216,7 +217,7 @@ class Screen:
         out = self._console
         if (turn.round, turn.stage) != self._place:
             self._place = (turn.round, turn.stage)
-            self._where = _where(turn.round, turn.stage)
+            self._where = schedule.label(self._debate, turn.round, turn.stage)
             out.print()
             out.print(Rule(Text(self._where, style="dim"), style="dim", align="left"))
         out.print()
@@ -233,6 +234,7 @@ class Screen:
 
     def _status(self, event: StatusChanged) -> None:
         self._total = event.total
+        self._where = schedule.label(self._debate, event.round, event.stage) or self._where
         if event.status != "running":
             self._speaking.clear()  # nobody speaks, or what is said was called off
         if event.notice:
@@ -259,10 +261,6 @@ class Screen:
             Text(f"${self._cost:.4f}" if self._cost else "", style="dim"),
         )
         return Group(*parts, Text(), row)
-
-
-def _where(round_: int, stage: str) -> str:
-    return stage if round_ == 0 else f"round {round_}, {stage}"
 
 
 def _ending(debate: Debate) -> str:

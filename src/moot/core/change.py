@@ -122,6 +122,7 @@ def turn_to(debate: Debate, after: Status, at: str, words: str | None = None) ->
 def notice(debate: Debate, at: str, words: str | None) -> Change:
     """Log where the debate stands now."""
     seq = debate.last_seq + 1
+    number, stage = schedule.here(debate)
     event = StatusChanged(
         debate_id=debate.id,
         seq=seq,
@@ -129,8 +130,8 @@ def notice(debate: Debate, at: str, words: str | None) -> Change:
         status=debate.status,
         reason=debate.stop_reason,
         failure=debate.failure,
-        stage=debate.stage,
-        round=debate.round,
+        stage=stage,
+        round=number,
         done=debate.turns,
         total=debate.total,
         degraded=debate.degraded,

@@ -6,8 +6,14 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
+from moot.core import schedule
 from moot.core.debate import Debate, Failure, Limits, Participant, Turn, Usage
 from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
+
+LISTED = (
+    "id", "motion", "format", "status", "stage", "round", "place", "progress", "degraded",
+    "stop_reason", "failure", "usage", "created_at", "updated_at",
+)  # fmt: skip
 
 
 def dumps(value: Any) -> str:
@@ -58,8 +64,8 @@ def turn(value: Turn) -> dict[str, Any]:
     }
 
 
-def debate(value: Debate) -> dict[str, Any]:
-    """All of it, as §7 of the contract shows it."""
+def filed(value: Debate) -> dict[str, Any]:
+    """All of it, as files keep it: `round` and `stage` are its last turn's."""
     return {
         "id": value.id,
         "motion": value.motion,
@@ -94,6 +100,43 @@ def debate(value: Debate) -> dict[str, Any]:
         "ended_at": value.ended_at,
         "updated_at": value.updated_at,
     }
+
+
+def debate(value: Debate) -> dict[str, Any]:
+    """All of it, as people and programs are shown it: where it stands now, and what comes next."""
+    step = schedule.ahead(value)
+    coming = step and {
+        "target_id": step.target_id,
+        "instruction": step.instruction,
+        "next_stage": step.next_stage,
+    }
+    return {**_standing(value), "schedule": coming, "stages": _stages(value)}
+
+
+def listed(value: Debate) -> dict[str, Any]:
+    """A debate as lists show it."""
+    whole = _standing(value)
+    return {name: whole[name] for name in LISTED}
+
+
+def _standing(value: Debate) -> dict[str, Any]:
+    number, stage = schedule.here(value)
+    place = schedule.heading(value, number, stage)
+    shown = asdict(place) if place else None
+    return {**filed(value), "stage": stage, "round": number, "place": shown}
+
+
+def _stages(value: Debate) -> list[dict[str, Any]]:
+    """The stages of this debate: from which round on, and for how many; None is not known."""
+    return [
+        {
+            "name": leg.stage.name,
+            "title": leg.stage.heading,
+            "first_round": leg.first_round,
+            "rounds": leg.rounds or None,
+        }
+        for leg in schedule.legs_of(value)
+    ]
 
 
 def request(value: Debate) -> dict[str, Any]:

@@ -5,8 +5,8 @@ import json
 import re
 import string
 import tomllib
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import (
     BaseModel,
@@ -23,12 +23,30 @@ from moot.errors import InputError
 PLACEHOLDERS = frozenset({"name", "stance", "target", "motion", "stage", "round", "rounds"})
 """What an ask or a cue may mention in braces."""
 
+PACKET_ROLES = ("Proponent", "Critic", "Analyst", "Synthesizer", "Judge")
+PACKET_STAGES = {
+    "round1": 'participants together, kind = "speech", answer = "position"',
+    "round2": 'participants together, kind = "speech", answer = "challenge"',
+    "round3": 'participants together, kind = "speech", answer = "revision"',
+    "consensus": 'Synthesizer, kind = "summary", answer = "reading"',
+    "judge": 'Judge, kind = "verdict", answer = "verdict"',
+}
+"""What a packet is made from; see `core.council`."""
+
 MAX_PARTICIPANTS = 12
 MAX_TURNS = 2000
 
+_HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 Slug = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 Role = Annotated[str, Field(pattern=r"^[A-Z][A-Za-z]{0,39}$")]
 Text = Annotated[str, Field(min_length=1, max_length=4000)]
+Title = Annotated[str, Field(max_length=60, pattern=r"^[^\x00-\x1f\x7f]+$")]
+
+
+def titled(name: str) -> str:
+    """A stage's name as people would write it: `round1` is Round 1, `open-floor` Open floor."""
+    words = re.sub(r"[-_]+", " ", name)
+    return re.sub(r"(?<=[a-z])(?=[0-9])", " ", words).strip().capitalize()
 
 
 class _Part(BaseModel):
@@ -74,6 +92,7 @@ class Stage(_Part):
     """One stretch of the debate: who speaks, how often, and what is asked of them."""
 
     name: Slug
+    title: Title | None = Field(default=None, exclude_if=lambda title: title is None)
     speakers: Literal["participants", "host"] | Annotated[tuple[Role, ...], Strict(False)] = (
         "participants"  # or some of the roles
     )
@@ -88,6 +107,11 @@ class Stage(_Part):
     targets: Mapping[Role, Role] = {}  # whom each role speaks to
     ask: Text
     cue: Text | None = None  # the instruction that the host's cue is spoken to
+
+    @property
+    def heading(self) -> str:
+        """What people read: the title or, where there is none, the name as a title."""
+        return self.title or titled(self.name)
 
     @field_validator("ask", "cue")
     @classmethod
@@ -163,7 +187,7 @@ class Format(_Part):
                 raise ValueError(f"{where} needs a host, who is optional: set needs_host = true")
             if endless and stage.speakers == "participants":
                 raise ValueError(f"{where} comes after a stage that may have no end")
-            endless = endless or self._may_be_endless(stage)
+            endless = endless or self.may_be_endless(stage)
         if endless and self.max_turns is None:
             raise ValueError("max_turns: a stage may go on until max_turns, so give its default")
         if all(stage.needs_host or stage.kind == "summary" for stage in self.stages):
@@ -176,10 +200,14 @@ class Format(_Part):
         if unknown := sorted(named - set(self.roster.roles)):
             raise ValueError(f"{where}: the roster has no role {unknown[0]!r}")
 
-    def _may_be_endless(self, stage: Stage) -> bool:
+    def may_be_endless(self, stage: Stage) -> bool:
         if isinstance(stage.rounds, int):
             return stage.rounds == 0
         return self.options[stage.rounds].min == 0
+
+    def rounds_of(self, stage: Stage) -> int:
+        """How many rounds a stage has unless a debate says otherwise; 0: until max_turns."""
+        return stage.rounds if isinstance(stage.rounds, int) else self.options[stage.rounds].default
 
     def __hash__(self) -> int:
         return hash((self.name, self.title, len(self.stages)))  # cheap; equality tells the rest
@@ -197,10 +225,129 @@ def parse(text: str, source: str) -> Format:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{source}: not valid TOML: {error}", field="format") from None
+    except RecursionError:
+        raise InputError(f"{source}: it is nested too deeply", field="format") from None
+    return read_table(table, source)
+
+
+def read_table(table: Mapping[str, Any], source: str) -> Format:
+    """A format that can run to its end, from what its file holds."""
     try:
-        return Format.model_validate(table)
+        rules = Format.model_validate(table)
+        check(rules)
     except ValidationError as error:
         raise InputError(f"{source}: {_first(error, table)}", field="format") from None
+    except ValueError as error:
+        raise InputError(f"{source}: {error}", field="format") from None
+    return rules
+
+
+# --- whether it can run ---
+
+
+def check(rules: Format) -> None:
+    """Refuse a format that has the right shape and could not run to its end. The rules of a debate
+    that has begun are not asked again: they may be older than a check."""
+    _check_texts(rules)
+    if len(rules.roster.roles) > MAX_PARTICIPANTS:
+        raise ValueError(f"field roster.roles: {MAX_PARTICIPANTS} roles are the most")
+    endless = None
+    for stage in rules.stages:
+        where = f"stage {stage.name!r}, field"
+        if stage.speakers == ():
+            raise ValueError(f"{where} speakers: the list is empty, so nobody would speak")
+        if endless and stage.speakers != "host":
+            raise ValueError(f"{where} speakers: it comes after {endless!r}, which may have no end")
+        endless = stage.name if rules.may_be_endless(stage) else endless
+        missing = [role for role in _roles(rules, stage) if role not in stage.targets]
+        if stage.answer == "challenge" and missing:
+            raise ValueError(f"{where} targets: whom does the {missing[0]} challenge?")
+    if rules.outcome == "packet":
+        _check_packet(rules)
+    _check_length(rules)
+
+
+def _check_texts(rules: Format) -> None:
+    """Every text can be kept and shown, and what stands in braces can be filled in."""
+    for field, text in _texts(rules.model_dump(mode="json")):
+        if hidden := _HIDDEN.search(text):
+            raise ValueError(f"{field}: the character U+{ord(hidden[0]):04X} has no place here")
+    for stage in rules.stages:
+        for field, text in (("ask", stage.ask), ("cue", stage.cue or "")):
+            _check_braces(f"stage {stage.name!r}, field {field}", text)
+    _check_braces("field closing", rules.closing)
+
+
+def _texts(value: Any, field: str = "field ") -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield field, value
+    elif isinstance(value, Mapping):
+        for name, part in cast("Mapping[str, Any]", value).items():
+            yield from _texts(part, f"{field}{'' if field == 'field ' else '.'}{name}")
+    elif isinstance(value, list):
+        for place, part in enumerate(cast("list[Any]", value)):
+            yield from _texts(part, f"{field}[{place}]")
+
+
+def _check_braces(where: str, text: str) -> None:
+    try:
+        parts = list(string.Formatter().parse(text))
+    except ValueError as error:
+        raise ValueError(f"{where}: a brace that is not closed: {error}") from None
+    for _, name, spec, conversion in parts:
+        if name is not None and (name not in PLACEHOLDERS or spec or conversion):
+            more = f"{'!' + conversion if conversion else ''}{':' + spec if spec else ''}"
+            known = ", ".join(sorted(PLACEHOLDERS))
+            raise ValueError(
+                f"{where}: {{{name}{more}}} is not a placeholder; there are {known}, each as it is"
+            )
+
+
+def _check_packet(rules: Format) -> None:
+    """A packet is made by `core.council`, which knows five roles and five stages."""
+    has = [(stage.name, _role_in_packet(stage)) for stage in rules.stages]
+    if rules.roster.roles != PACKET_ROLES or has != list(PACKET_STAGES.items()):
+        stages = "; ".join(f"{name} ({says})" for name, says in PACKET_STAGES.items())
+        raise ValueError(
+            f"field outcome: a packet needs exactly the roles {', '.join(PACKET_ROLES)}, in this "
+            f"order, and the stages {stages}; each has one round. Copy council.toml and change its "
+            'texts, targets and sees, or set outcome = "transcript"'
+        )
+
+
+def _role_in_packet(stage: Stage) -> str:
+    """What a stage does for a packet, in words."""
+    who = stage.speakers if isinstance(stage.speakers, str) else ", ".join(stage.speakers)
+    how = " together" if stage.together else ""
+    odd = ", not once" if stage.rounds != 1 or stage.prelude or stage.needs_host else ""
+    return f'{who}{how}, kind = "{stage.kind}", answer = "{stage.answer}"{odd}'
+
+
+def _check_length(rules: Format) -> None:
+    """The smallest cast, with the options as they are, comes to an end within the limits."""
+    hosted = rules.roster.host == "required"
+    turns, endless = 0, None
+    for stage in rules.stages:
+        if stage.needs_host and not hosted:
+            continue
+        seats = 1 if stage.speakers == "host" else len(_roles(rules, stage)) or rules.roster.min
+        rounds = rules.rounds_of(stage)
+        turns += rounds * seats * (2 if stage.cued else 1)
+        if rounds == 0:
+            endless = (stage, seats if stage.together else 2 if stage.cued else 1)
+    if turns > MAX_TURNS:
+        raise ValueError(f"stages: they ask for {turns:,} turns; {MAX_TURNS:,} is the most")
+    if endless and turns + endless[1] > (rules.max_turns or 0):
+        raise ValueError(
+            f"field max_turns: {rules.max_turns} leaves no turn for the stage {endless[0].name!r}"
+        )
+
+
+def _roles(rules: Format, stage: Stage) -> tuple[str, ...]:
+    """The roles that speak in a stage, of a cast that has roles."""
+    if isinstance(stage.speakers, tuple):
+        return tuple(role for role in rules.roster.roles if role in stage.speakers)
+    return rules.roster.roles if stage.speakers == "participants" else ()
 
 
 def _first(error: ValidationError, table: Mapping[str, Any]) -> str:
@@ -221,6 +368,15 @@ def _first(error: ValidationError, table: Mapping[str, Any]) -> str:
 def to_json(rules: Format) -> str:
     """The format as one canonical line of JSON, for keeping beside a debate."""
     return json.dumps(rules.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+
+
+def shown(rules: Format) -> dict[str, Any]:
+    """The format as programs are shown it: each stage with its title."""
+    stages = [
+        {"name": stage.name, "title": stage.heading, **stage.model_dump(mode="json")}
+        for stage in rules.stages
+    ]
+    return {**rules.model_dump(mode="json"), "stages": stages}
 
 
 def from_json(text: str) -> Format:

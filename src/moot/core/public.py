@@ -14,8 +14,9 @@ from moot.core.station import Conversation, Programme, Slot, Station
 from moot.core.times import iso
 
 _DEBATE = (
-    "id", "motion", "format", "status", "degraded", "stop_reason", "stage", "round", "progress",
-    "participants", "host", "last_seq", "created_at", "started_at", "ended_at",
+    "id", "motion", "format", "status", "degraded", "stop_reason", "stage", "round", "place",
+    "stages", "progress", "participants", "host", "last_seq", "created_at", "started_at",
+    "ended_at",
 )  # fmt: skip
 _SPEAKER = ("id", "name", "role", "stance", "mainPoints")
 _COUNTED = ("turns", "words", "seconds", "longestTurnWords", "share")

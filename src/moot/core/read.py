@@ -52,8 +52,13 @@ def read_rules(said: Any) -> Format:
     return from_json(json.dumps(said))
 
 
+def bare_rules(name: str) -> Format:
+    """Of a format, its name: no one speaks by it."""
+    return Format.model_construct(name=name, title=name, stages=())
+
+
 def read_debate(said: Mapping[str, Any], rules: Any, received: Any = None) -> Debate:
-    """What `codec.debate` wrote, with the rules and the request that stand beside it."""
+    """What `codec` wrote of a debate, with the rules and the request that stand beside it."""
     return _DEBATE.validate_python(
         {
             **{name: said[name] for name in _WHOLE},
@@ -71,7 +76,7 @@ def read_listed(said: Mapping[str, Any]) -> Debate:
     known = _LISTED.validate_python({**said, **progress})
     return Debate(
         **{name: getattr(known, name) for name in known.__dataclass_fields__},
-        rules=Format.model_construct(name=str(said["format"])),
+        rules=bare_rules(str(said["format"])),
         participants=(),
         host=None,
         options={},

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from moot.core.debate import Cursor, Debate, Limits, Participant
-from moot.core.format import Format
+from moot.core.read import bare_rules
 from moot.core.station import Agent, Brought, Conversation, Programme, Slot, Station
 from moot.core.status import StopReason
 from moot.core.times import seconds
@@ -85,7 +85,7 @@ def _debate(told: _Told, agents: tuple[Agent, ...], seats: list[str]) -> Debate:
     return Debate(
         id=told.id,
         motion=told.motion,
-        rules=Format.model_construct(name=told.format),
+        rules=bare_rules(told.format),
         participants=tuple(
             Participant(seat, one.name, one.model, one.stance, bio=one.bio)
             for seat, one in zip(seats, agents, strict=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from moot.core.debate import Cursor, Debate, Kind, Participant, Slot, Turn
-from moot.core.format import Format, Stage
-from moot.core.status import StopReason
+from moot.core.format import Format, Stage, titled
+from moot.core.status import FINAL, StopReason
 from moot.errors import InputError
 
 END = Cursor()
@@ -80,6 +80,20 @@ class Leg:
 
     def round_of(self, unit: int) -> int:
         return self.first_round + (unit if self.stage.together else unit // len(self.speakers))
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A place in the debate as people read it: a stage and, where it has several, the round."""
+
+    title: str
+    round: int | None = None  # within the stage; None where the stage has only one
+    rounds: int | None = None  # how many the stage has; None where nobody knows, or it has one
+
+    def __str__(self) -> str:
+        if self.round is None:
+            return self.title
+        return f"{self.title} · round {self.round}{f' of {self.rounds}' if self.rounds else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +221,43 @@ def after(debate: Debate, bit: int, failed: bool = False) -> Cursor:
     if place.cue:
         return _cursor(debate, legs, _Place(place.leg, place.unit, False))
     return _cursor(debate, legs, _settle(legs, _Place(place.leg, place.unit + 1, True)))
+
+
+def here(debate: Debate) -> tuple[int | None, str | None]:
+    """The round and stage at which a debate stands: of the wave that comes next while it goes on,
+    of its last turn once it is over."""
+    if debate.status in FINAL or debate.cursor == END:
+        return debate.round, debate.stage
+    return debate.cursor.next_round, debate.cursor.next_stage
+
+
+def ahead(debate: Debate) -> Step | None:
+    """The step that comes next, the first of its wave; None once nothing more is asked for."""
+    if debate.status in FINAL:
+        return None
+    try:
+        planned = plan(debate)
+    except LookupError:
+        return None  # a damaged cursor: the engine mends it before the debate goes on
+    return planned.steps[0] if isinstance(planned, Wave) else None
+
+
+def heading(debate: Debate, number: int | None, stage: str | None) -> Heading | None:
+    """How a round and stage of the debate read; None before its first turn."""
+    if number is None or stage is None:
+        return None
+    leg = next((leg for leg in legs_of(debate) if leg.stage.name == stage), None)
+    if leg is None:  # a debate that was ended closes in a stage beside those it has
+        known = next((known for known in debate.rules.stages if known.name == stage), None)
+        return Heading(known.heading if known else titled(stage))
+    if leg.rounds == 1:
+        return Heading(leg.stage.heading)
+    return Heading(leg.stage.heading, number - leg.first_round + 1, leg.rounds or None)
+
+
+def label(debate: Debate, number: int | None, stage: str | None) -> str:
+    """A round and stage in words, for every view: "Discussion · round 2 of 3"."""
+    return str(heading(debate, number, stage) or "")
 
 
 def is_last(debate: Debate, wave: Wave) -> bool:

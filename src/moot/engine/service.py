@@ -39,6 +39,7 @@ from moot.ports import (
     Clock,
     Dispatcher,
     Forget,
+    FormatProblem,
     Formats,
     Found,
     Listener,
@@ -337,6 +338,10 @@ class Service:
 
     def formats(self) -> list[Format]:
         return self._formats.all()
+
+    def format_problems(self) -> list[FormatProblem]:
+        """The user's own files that are no formats, and why."""
+        return self._formats.problems()
 
     def folder(self, debate_id: str) -> str:
         return self._records.folder(check_id(debate_id))

@@ -243,7 +243,7 @@ def made(
         files["final-packet.json"] = as_json(decided)
         files["final-packet.md"] = packet.markdown(decided, consensus["missing"]).encode()
     whole = {
-        "debate": codec.debate(debate),
+        "debate": codec.filed(debate),
         "rules": digest(debate.rules),  # those of request.json
         "turns": [codec.turn(turn) for turn in turns],
         "events": [{"seq": event.seq, **codec.status_event(event)} for event in events],

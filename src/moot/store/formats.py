@@ -1,11 +1,13 @@
 """The formats there are: those of the package, and the user's own beside them."""
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
 from importlib import resources
 from pathlib import Path
 
 from moot.core.format import Format, parse
 from moot.errors import InputError, NotFoundError
+from moot.ports import FormatProblem
 
 BUILT_IN = ("standard", "classic", "custom", "duel", "council")
 
@@ -33,10 +35,26 @@ class FormatFiles:
         return self._read[name]
 
     def all(self) -> list[Format]:
-        return [self.get(name) for name in self.names()]
+        return [found for _, found in self._each() if isinstance(found, Format)]
+
+    def problems(self) -> list[FormatProblem]:
+        return [
+            FormatProblem(f"{name}.toml", found.message.replace(f"{self._folder}{os.sep}", ""))
+            for name, found in self._each()
+            if isinstance(found, InputError)
+        ]
+
+    def _each(self) -> Iterator[tuple[str, Format | InputError]]:
+        """Every format or, of a file that is none, what is wrong with it."""
+        for name in self.names():
+            try:
+                yield name, self.get(name)
+            except InputError as error:
+                yield name, error
 
     def names(self) -> list[str]:
-        own = sorted(path.stem for path in self._folder.glob("*.toml"))
+        files = self._folder.glob("*.toml")
+        own = sorted(path.stem for path in files if not path.name.startswith("."))
         names = [*BUILT_IN, *(name for name in own if name not in BUILT_IN)]
         return [name for name in names if name not in self.disabled]
 

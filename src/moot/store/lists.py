@@ -13,7 +13,7 @@ from sqlalchemy import bindparam, select
 
 from moot.ports import Found, Search
 from moot.store import runs, search
-from moot.store.query import Connection, Query, planned_anew
+from moot.store.query import Connection, Query, can_hold, planned_anew
 from moot.store.tables import runs as table
 
 LOOKED_AT = 2000
@@ -39,7 +39,8 @@ OF_FORMAT_IN_STATUS = Query(_of_format.where(_in_status))
 
 
 def find(conn: Connection, asked: Search) -> Found:
-    if asked.format is not None and asked.format in asked.hidden:
+    wanted = asked.format
+    if wanted is not None and (wanted in asked.hidden or not can_hold(wanted)):
         return Found([], None)
     conn = planned_anew(conn)
     if not asked.words.strip():

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import bindparam, delete, insert, or_, select, text
 
 from moot.core.change import Record
-from moot.store.query import Connection, Query
+from moot.store.query import Connection, Query, can_hold
 from moot.store.tables import actions, records
 
 EVERY = 2**31 - 1
@@ -67,6 +67,8 @@ def keep_record(conn: Connection, debate_id: str, record: Record) -> None:
 
 def find_records(conn: Connection, words: str, limit: int) -> list[dict[str, Any]]:
     """Records that hold every word, newest first."""
+    if not can_hold(words):
+        return []
     first, *others = words.split() or [""]
     escaped = first.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     found = RECORDS.rows(conn, {"pattern": f"%{escaped}%", "limit": EVERY if others else limit})

@@ -4,6 +4,7 @@ Columns hold plain values only, so there is nothing to convert, and a statement 
 driver costs: a sixth of running it through SQLAlchemy's connection.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -99,6 +100,14 @@ def _in_order(names: Sequence[str]) -> Values:
     if len(names) > 1:
         return itemgetter(*names)
     return lambda params: [params[name] for name in names]
+
+
+_UNKEPT = re.compile("[\\x00\ud800-\udfff]")
+
+
+def can_hold(text: str) -> bool:
+    """Whether every database can: Postgres takes no NUL, and none takes half a character."""
+    return _UNKEPT.search(text) is None
 
 
 class Query:

@@ -180,7 +180,7 @@ def compare(replay: Replay, rows: Rows) -> list[str]:
     )
     if ours != theirs:
         return issues
-    file, row = codec.debate(debate), codec.debate(rows.debate)
+    file, row = codec.filed(debate), codec.filed(rows.debate)
     if debate.status == "paused":  # what a call cost that a pause called off is counted later
         file["usage"] = row["usage"]
     for path in differences(_plain(row), _plain(file)):
