@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.browsing import Stage, line, visit
+from tests.browser.browsing import Stage, line, violations, visit
 from tests.served import Served, served
 
 
@@ -305,9 +305,10 @@ def test_format_files_that_cannot_be_used_are_named(browser: Browser, tmp_path: 
     (folder / "duel2.toml").write_text('name = "duel2"\ntitle = "Duel, again"\nstages = 3\n')
     with served(tmp_path / "home") as moot, visit(browser, moot.url) as tab:
         page = tab.open("/new")
-        notice = page.get_by_role("status", name="Formats that cannot be used")
+        notice = page.get_by_role("list", name="Formats that cannot be used")
         expect(notice).to_contain_text("duel2.toml cannot be used: field ")
         expect(page.get_by_role("radio", name="Duel")).to_have_count(1)
+        assert not violations(page)
 
 
 def test_the_question_for_the_token_cannot_be_closed(browser: Browser, tmp_path: Path) -> None:
