@@ -1,13 +1,19 @@
 """The arena: the transcript as it is spoken, and what a person can do to it."""
 
+import json
+import shutil
+import sqlite3
 import time
 from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from moot.errors import ProviderAuthError, ProviderError
+from moot.errors import ProviderAuthError, ProviderError, ProviderRefusedError
 from moot.ports import Call
+from moot.settings import Settings
 from tests.browser.browsing import Stage, assert_shows, line, visit
 from tests.served import Served, served
 
@@ -66,8 +72,8 @@ def test_token_by_token_with_hosts_instructions_and_sides(
         assert right
         assert left["x"] < right["x"]
         expect(page.locator("h2.place").first).to_have_text("Introduction")
-        expect(page.locator("h2.place").nth(1)).to_have_text("Opening · round 1")
-        expect(page.get_by_label("Stage and round")).to_have_text("Summary · round 5")
+        expect(page.locator("h2.place").nth(1)).to_have_text("Opening")
+        expect(page.get_by_label("Stage and round")).to_have_text("Summary")
         parts = page.get_by_role("list", name="Course of the debate").get_by_role("listitem")
         expect(parts).to_have_count(6)
         expect(parts.nth(3)).to_contain_text("4 of 4 turns")
@@ -268,3 +274,212 @@ def test_a_debate_that_does_not_exist(browser: Browser, moot: Served) -> None:
         expect(page.get_by_text("This debate cannot be shown")).to_be_visible()
         page = tab.open("/d/debate_20261115_120000_abcdef/nowhere")
         expect(page.get_by_text("There is nothing here")).to_be_visible()
+
+
+def test_round_and_stage_are_those_of_the_stage(
+    browser: Browser, moot: Served, stage: Stage
+) -> None:
+    stage.held = True
+    custom = moot.create(format="custom", participants=CAST, options={"rounds": 2})
+    classic = moot.create(format="classic", participants=CAST, options={"free_rounds": 2})
+    with visit(browser, moot.url) as tab:
+        page = tab.open(f"/d/{custom['id']}")
+        place = page.get_by_label("Stage and round")
+        page.locator("[data-state=speaking]").wait_for()
+        expect(place).to_have_text("Introduction")  # while the first speech is made
+        expect(page.locator(f"a[data-id={custom['id']}]")).to_contain_text("Introduction")
+        stage.held = False
+        moot.wait(custom["id"])
+        expect(page.get_by_text("All its rounds were spoken.")).to_be_visible()
+        expect(page.locator("h2.place")).to_have_text([
+            "Introduction", "Discussion · round 1 of 2", "Discussion · round 2 of 2", "Summary",
+        ])  # fmt: skip
+        expect(place).to_have_text("Summary")
+        row = page.locator(f"a[data-id={custom['id']}] .facts span")
+        expect(row).to_have_text(["Custom", "Summary", "10/10", "$0.010"])
+        moot.wait(classic["id"])
+        page = tab.open(f"/d/{classic['id']}")
+        expect(page.locator("h2.place")).to_have_text([
+            "Introduction", "Opening", "Rebuttal", "Free debate · round 1 of 2",
+            "Free debate · round 2 of 2", "Conclusion", "Summary",
+        ])  # fmt: skip
+        endless = moot.create(format="standard", options={"rounds": 0}, limits={"max_turns": 3})
+        moot.wait(endless["id"])
+        page = tab.open(f"/d/{endless['id']}")
+        expect(page.get_by_label("Stage and round")).to_have_text("Discussion · round 2")
+
+
+STREAM = """
+const asked = window.fetch
+delete window.SharedWorker
+window.fetch = (path, ...how) => {
+  if (!/debates.*events/.test(String(path))) return asked(path, ...how)
+  const bytes = new TextEncoder()
+  const body = new ReadableStream({ start: (stream) => {
+    window.hear = (name, data) =>
+      stream.enqueue(bytes.encode(`event: ${name}\\ndata: ${JSON.stringify(data)}\\n\\n`))
+  } })
+  return Promise.resolve(new Response(body, { status: 200 }))
+}
+"""
+
+
+def test_a_cues_instruction_stands_above_the_hosts_words_while_they_are_spoken(
+    browser: Browser, moot: Served, stage: Stage
+) -> None:
+    stage.held = True
+    debate = moot.create(format="classic", participants=CAST, host={"name": "Hana"})
+    cue = {"round": 1, "stage": "opening", "actor": "host", "target": "ada", "at": "", "offset": 0}
+    with visit(browser, moot.url) as tab:
+        page = tab.open(f"/d/{debate['id']}", script=STREAM)
+        page.wait_for_function("() => 'hear' in window")
+
+        def hear(**more: object) -> None:
+            page.evaluate("delta => window.hear('delta', delta)", {**cue, **more})
+
+        speech = page.locator(".speaking[data-actor=host]", has_text="gives the floor to Ada")
+        hear(text="", instruction="Give the floor to Ada.")
+        expect(speech.locator(".instruction")).to_have_text("Instruction Give the floor to Ada.")
+        expect(page.locator("[data-seat=host]")).to_have_attribute("data-state", "thinking")
+        expect(page.get_by_label("Stage and round")).to_have_text("Opening")
+        hear(text="Ada, ")
+        hear(text="why?", offset=5)
+        expect(speech.locator("p").last).to_have_text("Ada, why?")
+        expect(speech.locator(".instruction")).to_be_visible()
+        expect(page.locator("[data-seat=host]")).to_have_attribute("data-state", "speaking")
+        hear(text="")  # taken back
+        expect(speech).to_have_count(0)
+        hear(text="", instruction="Give the floor to Ada.")
+        expect(speech.locator(".instruction")).to_be_visible()
+        expect(speech.locator("p")).to_have_count(1)  # nothing of what was taken back
+    stage.held = False
+
+
+def test_nobody_could_give_the_closing_summary(
+    browser: Browser, moot: Served, stage: Stage
+) -> None:
+    stage.says = lambda call: (
+        ProviderRefusedError("The model declined.") if call.step.kind == "summary" else line(call)
+    )
+    stage.held = True
+    debate = moot.create(format="custom", participants=CAST, options={"rounds": 2})
+    with visit(browser, moot.url) as tab:
+        page = tab.open(f"/d/{debate['id']}")
+        page.locator("[data-state=speaking]").wait_for()
+        end = page.get_by_role("button", name="End debate")
+        help_ = "The host, or if it cannot the first participant who can, gives the closing summary"
+        expect(end).to_have_attribute("title", help_)
+        end.click()
+        dialog = page.get_by_role("dialog", name="End the debate now?")
+        expect(dialog).to_contain_text(help_)
+        dialog.get_by_role("button", name="End debate").click()
+        stage.held = False
+        moot.wait(debate["id"])
+        told = "It was ended early. Nobody could give a closing summary."
+        expect(page.get_by_text(told)).to_be_visible()
+        expect(page.locator("article.failed")).to_have_count(3)
+        expect(page.locator("h2.place").last).to_have_text("Summary")
+        page.get_by_role("link", name="See the outcome").click()
+        expect(page.get_by_text(told)).to_be_visible()
+        why = page.locator(".unclosed")
+        expect(why).to_contain_text("Nobody could give the closing summary. Host: ")
+        expect(why).to_contain_text("The model declined.")
+
+
+def test_after_a_stop_was_accepted_nothing_else_is_offered(
+    browser: Browser, moot: Served, stage: Stage
+) -> None:
+    stage.held = True
+    debate = moot.create(format="duel")
+    with visit(browser, moot.url) as tab:
+        page = tab.open(f"/d/{debate['id']}")
+        page.locator("[data-state=speaking]").wait_for()
+        buttons = page.get_by_role("group", name="What to do with this debate").get_by_role(
+            "button"
+        )
+        expect(buttons).to_have_text(["Pause", "Stop", "End debate"])
+        assert moot.post(f"/debates/{debate['id']}/stop").status_code == 202  # somebody else does
+        expect(page.get_by_text("A stop was asked for")).to_be_visible()
+        expect(buttons).to_have_text(["Stopping …"])
+        expect(buttons).to_be_disabled()
+        stage.held = False
+        expect(page.get_by_text("It was stopped.")).to_be_visible()
+
+
+def test_a_debate_that_is_behind_its_files_does_not_look_live(
+    browser: Browser, tmp_path: Path
+) -> None:
+    stage = Stage(line)
+    file = Settings(home=tmp_path / "home").file
+    assert file
+    with served(tmp_path / "home", stage) as before:
+        stage.says = lambda call: line(call) if call.step.round == 1 else hold(stage, call)
+        debate = before.create(format="duel", limits={"max_turns": 6})
+        while len(stage.calls) < 3:
+            time.sleep(0.01)
+        copy = tmp_path / "older.sqlite"
+        with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+        stage.held = False
+        before.wait(debate["id"])
+    for leftover in file.parent.glob(f"{file.name}-*"):
+        leftover.unlink()
+    shutil.copy(copy, file)
+    with served(tmp_path / "home", stage) as moot, visit(browser, moot.url) as tab:
+        page = tab.open(f"/d/{debate['id']}")
+        warning = page.get_by_role("alert").filter(has_text="This debate is not continued")
+        expect(warning).to_contain_text("Its files go up to entry")
+        expect(warning.locator("code")).to_have_text("moot reindex --from-files")
+        expect(page.locator(".arena > header")).to_contain_text("Not continued")
+        expect(page.locator(".arena > header")).not_to_contain_text("Running")
+        expect(page.locator(".arena > header")).not_to_contain_text("Live")
+        expect(page.locator("[data-seat][data-state=silent]")).to_have_count(2)
+        expect(page.locator(".speaking")).to_have_count(0)
+        page.get_by_role("button", name="Pause").click()
+        expect(page.locator("footer .notice")).to_contain_text("moot reindex --from-files")
+        page = tab.open(f"/d/{debate['id']}/outcome")
+        expect(page.get_by_role("alert")).to_contain_text("This debate is not continued")
+
+
+def test_an_older_database_is_noticed_while_one_watches(
+    browser: Browser, moot: Served, stage: Stage
+) -> None:
+    stage.held = True
+    debate = moot.create(format="duel")
+    moot.wait(debate["id"], "running")
+    now = moot.http.get(f"/debates/{debate['id']}").json()
+    ahead = f"DEBATE_WARN_FILES_AHEAD: {debate['id']}: its files go up to entry 9. Run `moot x`."
+    with visit(browser, moot.url) as tab:
+        page = tab.open(f"/d/{debate['id']}", script=STREAM)
+        page.wait_for_function("() => 'hear' in window")
+        expect(page.locator(".speaking")).to_have_count(1)
+        behind = json.dumps({**now, "warnings": [ahead]})
+        tab.context.route(f"**/debates/{debate['id']}", lambda route: route.fulfill(body=behind))
+        page.evaluate("() => window.hear('reset', {})")  # as a service with another database says
+        expect(page.locator(".behind code")).to_have_text("moot x")
+        expect(page.locator(".behind p")).to_have_text("Its files go up to entry 9. Run moot x.")
+        expect(page.locator(".speaking")).to_have_count(0)
+    stage.held = False
+
+
+def hold(stage: Stage, call: Call) -> str:
+    """Nobody comes to an end from here on, until the test lets them."""
+    stage.held = True
+    stage.says = line
+    return line(call)
+
+
+def test_warnings_are_shown_in_words(browser: Browser, moot: Served, stage: Stage) -> None:
+    debate = moot.create(format="classic", participants=CAST)
+    done = moot.wait(debate["id"])
+    weak = "he host is local:tiny, which is a small model; give the host a larger model."
+    unpriced = "he price of openai:x is not known, so max_cost_usd does not count it (Ada)."
+    done["warnings"] = [f"DEBATE_WARN_WEAK_HOST: t{weak}", f"DEBATE_WARN_UNPRICED: t{unpriced}"]
+    with visit(browser, moot.url) as tab:
+        tab.context.route(
+            f"**/debates/{debate['id']}", lambda route: route.fulfill(body=json.dumps(done))
+        )
+        page = tab.open(f"/d/{debate['id']}")
+        notices = page.locator("footer .notice")
+        expect(notices).to_have_text([f"T{weak}", f"T{unpriced}"])
+        expect(notices.first).to_have_attribute("title", "DEBATE_WARN_WEAK_HOST")

@@ -231,6 +231,8 @@ def test_it_is_read_aloud_when_asked_for_with_a_voice_for_each(
         page = tab.open(f"/air/{on}", script=VOICES)
         expect(page.locator("article.turn")).to_have_count(2)
         page.locator(".speaking p").first.wait_for()
+        expect(page.locator(".facts")).to_contain_text("Duel · round 2")
+        expect(page.locator("h2.place").last).to_have_text("Duel · round 2")
         said = "() => window.said"
         assert page.evaluate(said) == []  # off until asked for
         page.get_by_role("button", name="Read aloud").click()

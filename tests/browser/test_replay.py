@@ -226,6 +226,13 @@ def test_stages_lead_to_their_places(browser: Browser, moot: Served) -> None:
         stages.nth(2).click()
         expect(stages.nth(2)).to_have_attribute("aria-current", "step")
         assert 0 < len(spoken(page)) < 10
+        scrubber(page).press("End")
+        expect(page.locator("h2.place")).to_have_text([
+            "Introduction", "Opening", "Rebuttal", "Free debate · round 1 of 2",
+            "Free debate · round 2 of 2", "Conclusion", "Summary",
+        ])  # fmt: skip
+        text = str(scrubber(page).get_attribute("aria-valuetext"))
+        assert text.endswith("Host, Summary"), text
 
 
 def test_without_motion_whole_turns_come(browser: Browser, moot: Served, quick: str) -> None:

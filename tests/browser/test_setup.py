@@ -2,11 +2,12 @@
 
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.browsing import Stage, line, visit
+from tests.browser.browsing import Stage, line, violations, visit
 from tests.served import Served, served
 
 
@@ -227,6 +228,87 @@ def test_no_such_provider_and_no_such_amount(browser: Browser, moot: Served) -> 
             expect(page.get_by_text("An amount such as 0.50")).to_be_visible()
         page.get_by_label("Cost in all").fill("0.25")
         expect(page.get_by_text("An amount such as 0.50")).to_have_count(0)
+
+
+def to_cast(page: Page, title: str) -> None:
+    page.get_by_role("radio", name=title).check()
+    page.get_by_label("Problem" if title == "Council" else "Motion").fill("Should we ship?")
+    page.get_by_role("button", name="Next").click()
+
+
+def test_who_will_speak_is_said_before_it_starts(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path / "home") as moot, visit(browser, moot.url) as tab:
+        page = tab.open("/new")
+        to_cast(page, "Classic")
+        who = page.locator("p", has_text="Who speaks:")
+        understudy = "the understudy, which is not a model"
+        expect(who).to_have_text(
+            f"Who speaks: Ada: {understudy} · Ben: {understudy} · host: {understudy}"
+        )
+        weak = page.get_by_text(f"The host is {understudy}, and may not lead this debate reliably")
+        expect(weak).to_be_visible()
+        host = page.get_by_role("group", name="Host")
+        host.get_by_label("Name").fill("Hana")
+        host.get_by_label("Model", exact=True).select_option("…")
+        host.get_by_label("Model: provider:name").fill("openai:gpt-5")
+        expect(who).to_contain_text("Hana: openai:gpt-5")
+        expect(weak).to_have_count(0)
+        host.get_by_label("Model: provider:name").fill("local:understudy")
+        page.get_by_role("button", name="Back").click()
+        to_cast(page, "Standard")
+        expect(who).to_contain_text(f"Hana: {understudy}")
+        expect(weak).to_have_count(0)  # it gives nobody the floor
+
+
+def provider(name: str, model: str, **more: Any) -> dict[str, Any]:
+    one = {
+        "provider": name,
+        "works": True,
+        "model": f"{name}:{model}",
+        "detail": "",
+        "small": False,
+    }
+    return {**one, **more}
+
+
+def test_default_models_are_spread_over_the_seats(browser: Browser, moot: Served) -> None:
+    items = [
+        provider("claude", "claude-sonnet-5"),
+        provider("openai", "gpt-5"),
+        provider("local", "tiny", small=True),
+    ]
+    known = {"items": items, "default": ["claude:claude-sonnet-5", "openai:gpt-5"]}
+    with visit(browser, moot.url) as tab:
+        tab.context.route("**/providers", lambda route: route.fulfill(json=known))
+        page = tab.open("/new")
+        to_cast(page, "Classic")
+        who = page.locator("p", has_text="Who speaks:")
+        expect(who).to_have_text("Who speaks: Ada: Claude · Ben: OpenAI · host: Claude")
+        expect(page.get_by_label("Model").first).to_contain_text("The default (claude, openai)")
+        page.get_by_role("group", name="Seat 1").get_by_label("Model").select_option("openai:gpt-5")
+        expect(who).to_have_text("Who speaks: Ada: OpenAI · Ben: Claude · host: Claude")
+        page.get_by_role("group", name="Host").get_by_label("Model").select_option("local:tiny")
+        expect(who).to_have_text("Who speaks: Ada: OpenAI · Ben: Claude · host: local:tiny")
+        weak = "The host is local:tiny, which is a small model, and may not lead this debate"
+        expect(page.get_by_text(weak)).to_be_visible()
+        page.get_by_role("button", name="Back").click()
+        to_cast(page, "Council")
+        expect(who).to_have_text(
+            "Who speaks: Proponent: Claude · Critic: OpenAI · Analyst: Claude · "
+            "Synthesizer: OpenAI · Judge: OpenAI"  # the Judge is unlike the Proponent
+        )
+
+
+def test_format_files_that_cannot_be_used_are_named(browser: Browser, tmp_path: Path) -> None:
+    folder = tmp_path / "home" / "formats"
+    folder.mkdir(parents=True)
+    (folder / "duel2.toml").write_text('name = "duel2"\ntitle = "Duel, again"\nstages = 3\n')
+    with served(tmp_path / "home") as moot, visit(browser, moot.url) as tab:
+        page = tab.open("/new")
+        notice = page.get_by_role("list", name="Formats that cannot be used")
+        expect(notice).to_contain_text("duel2.toml cannot be used: field ")
+        expect(page.get_by_role("radio", name="Duel")).to_have_count(1)
+        assert not violations(page)
 
 
 def test_the_question_for_the_token_cannot_be_closed(browser: Browser, tmp_path: Path) -> None:

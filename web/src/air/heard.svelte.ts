@@ -23,7 +23,7 @@ export class Heard {
   connection = $state<Connection>('connecting')
   /** Who sits where; a station airs no format with roles. */
   table = $derived<Table | null>(
-    this.debate && { participants: this.debate.participants, host: this.debate.host, rules: { roster: { roles: [] } } },
+    this.debate && { participants: this.debate.participants, host: this.debate.host, stages: this.debate.stages, rules: { roster: { roles: [] } } },
   )
   over = $derived(this.debate !== null && isFinal(this.debate.status))
 

@@ -1,18 +1,28 @@
 /** What can be chosen: read when it is first wanted. */
 import { get } from './client'
-import type { Format, Providers } from './types'
+import type { Format, FormatProblem, Providers } from './types'
 
-let formats: Promise<Format[]> | null = null
+interface Formats {
+  items: Format[]
+  /** Files that cannot be used. */
+  problems?: FormatProblem[]
+}
 
-export function readFormats(): Promise<Format[]> {
-  formats ??= get<{ items: Format[] }>('/formats')
-    .then((page) => page.items)
-    .catch((error: unknown) => {
-      formats = null
-      throw error
-    })
+let formats: Promise<Formats> | null = null
+
+function read(): Promise<Formats> {
+  formats ??= get<Formats>('/formats').catch((error: unknown) => {
+    formats = null
+    throw error
+  })
   return formats
 }
 
+export const readFormats = async (): Promise<Format[]> => (await read()).items
+export const readFormatProblems = async (): Promise<FormatProblem[]> => (await read()).problems ?? []
+
 /** Asked anew each time: a key may have been set, a local server started. */
 export const readProviders = (): Promise<Providers> => get<Providers>('/providers')
+
+/** What seats without a model take, spread so that families differ. */
+export const defaultModels = ({ default: found }: Providers): string[] => (typeof found === 'string' ? [found] : found)

@@ -77,7 +77,7 @@ export interface OnAir extends Omit<Programme, 'station'> {
   station: Pick<Station, 'id' | 'name' | 'about' | 'zone'>
 }
 
-type Facts = 'id' | 'motion' | 'format' | 'status' | 'degraded' | 'stop_reason' | 'stage' | 'round' | 'progress'
+type Facts = 'id' | 'motion' | 'format' | 'status' | 'degraded' | 'stop_reason' | 'stage' | 'round' | 'place' | 'stages' | 'progress'
 type Cast = 'participants' | 'host'
 type Log = 'last_seq' | 'created_at' | 'started_at' | 'ended_at'
 

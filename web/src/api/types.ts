@@ -11,8 +11,16 @@ export type Failure = Schemas['Failure']
 export type Progress = Schemas['Progress']
 export type Usage = Schemas['Usage']
 export type Limits = Schemas['Limits']
-export type Provider = Schemas['Provider']
-export type Providers = Schemas['Providers']
+export type Place = Schemas['Place']
+export type StageOfDebate = Schemas['StageOfDebate']
+export type FormatProblem = Schemas['FormatProblem']
+/** `small`: the model is small, or the understudy. */
+export type Provider = Schemas['Provider'] & { small?: boolean }
+/** `default`: what seats without a model take; one, or several that are spread. */
+export interface Providers {
+  items: Provider[]
+  default: string | string[]
+}
 export type Problem = Schemas['Problem']
 export type DebateAsked = Schemas['DebateAsked']
 export type SeatAsked = Schemas['SeatAsked']
@@ -20,8 +28,10 @@ export type Status = ListedDebate['status']
 export type StopReason = NonNullable<ListedDebate['stop_reason']>
 export type Stance = Participant['stance']
 export type Debate = Omit<Schemas['Debate'], 'rules'> & { rules: Format }
-/** The part of a debate that a turn is shown by: who sits where. */
-export type Table = Pick<Debate, 'participants' | 'host'> & { rules: { roster: Pick<Roster, 'roles'> } }
+/** The part of a debate that a turn is shown by: who sits where, and the stages. */
+export type Table = Pick<Debate, 'participants' | 'host' | 'stages'> & {
+  rules: { roster: Pick<Roster, 'roles'>; stages?: Pick<Stage, 'name' | 'title'>[] }
+}
 
 /** A format, as `moot schema format` describes it. */
 export interface Format {
@@ -55,6 +65,8 @@ export interface FormatOption {
 
 export interface Stage {
   name: string
+  /** What people read; a debate's own rules have it only where the format's file does. */
+  title?: string
   speakers: 'participants' | 'host' | string[]
   kind: 'speech' | 'summary' | 'verdict'
   prelude: boolean
@@ -85,7 +97,10 @@ export interface DeltaEvent {
   target: string | null
   text: string
   at: string
+  /** 0: it begins, or begins again; with no text and no instruction, it was taken back. */
   offset: number
+  /** What the host was asked, at the start of a cue. */
+  instruction?: string | null
 }
 
 export interface CouncilAsked {

@@ -19,7 +19,7 @@ function planOf(debate: Debate): Step[] {
 const key = (round: number, actor: string, cued: string | null): string => `${round} ${actor} ${cued ?? ''}`
 
 /** Where a debate that is ended closes: in its own last summary, or in a stage beside them. */
-function closingStage({ rules }: Debate): string {
+export function closingStage({ rules }: Debate): string {
   const last = rules.stages.at(-1)
   if (last?.kind === 'summary' && last.speakers === 'host') return last.name
   return rules.stages.some((stage) => stage.name === 'summary') ? 'closing' : 'summary'
@@ -33,8 +33,14 @@ export function placeNow(debate: Debate, speeches: Speech[], awaited: Awaited[])
 export function awaitedBy(debate: Debate, turns: Turn[], speeches: Speech[]): Awaited[] {
   const speaking = new Set(speeches.map((speech) => speech.actor))
   if (debate.status === 'ending') {
-    const closer = debate.host?.id ?? debate.participants[0]?.id
-    return closer && !speaking.has(closer) ? [{ actor: closer, target: null, stage: closingStage(debate), round: (debate.round ?? 0) + 1 }] : []
+    const stage = closingStage(debate)
+    const last = turns.findLast((turn) => turn.kind !== 'note')
+    const closing = turns.filter((turn) => turn.kind === 'summary' && turn.stage === stage && turn.round === last?.round)
+    if (closing.some((turn) => turn.status === 'ok')) return []
+    const round = (last?.round ?? 0) + (closing.length ? 0 : 1)
+    const seats = debate.host ? [debate.host, ...debate.participants] : debate.participants
+    const closer = seats.find((seat) => closing.every((turn) => turn.actor !== seat.id))?.id // who failed is followed by the next
+    return closer && !speaking.has(closer) ? [{ actor: closer, target: null, stage, round }] : []
   }
   if (debate.status !== 'running') return []
   const hostId = debate.host?.id

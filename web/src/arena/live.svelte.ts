@@ -4,6 +4,7 @@ import { isFinal, type Debate, type DeltaEvent, type ListedDebate, type StatusEv
 import type { Connection } from '../stream/kept'
 import { follow, watch } from '../stream/link'
 import { slotOf, type OfDebate } from '../stream/protocol'
+import { behindWords } from '../text/words'
 import { heard, type Speech } from './speech'
 
 export type Verb = 'start' | 'stop' | 'pause' | 'resume' | 'end' | 'retry' | 'skip'
@@ -113,12 +114,14 @@ export class LiveDebate {
       case 'turn':
         this.#flush()
         this.#seen(message.seq)
-        return this.#add([message.turn])
+        this.#add([message.turn])
+        return this.#caughtUp()
       case 'status':
         if (message.seq <= this.#lastSeq) return
         this.#flush()
         this.#seen(message.seq)
-        return this.#status(message.status)
+        this.#status(message.status)
+        return this.#caughtUp()
       case 'delta':
         this.#deltas.push(message.delta)
         this.#frame ||= requestAnimationFrame(() => this.#flush())
@@ -130,7 +133,7 @@ export class LiveDebate {
         this.#spoken.clear()
         this.#lastSeq = 0
         if (this.debate) this.debate = { ...this.debate, last_seq: 0 }
-        return
+        return void this.#reread(false) // the database may be another one now
       case 'behind':
         return void this.#reread(true)
       case 'changed':
@@ -184,8 +187,14 @@ export class LiveDebate {
     }
     if (status !== 'running') this.wanted = null
     this.notice = event.notice ?? ''
+    if (status === 'running' && event.notice) void this.#reread(false) // a stop or a pause was asked for: the debate says which
     if (status !== 'running' && status !== 'ending') this.speeches = []
     else this.speeches = this.speeches.filter((speech) => !speech.stale)
+  }
+
+  /** A debate that was behind its files goes on. */
+  #caughtUp(): void {
+    if (this.debate && behindWords(this.debate)) void this.#reread(false)
   }
 
   /** What only the list's stream tells: usage and progress between two changes of status. */

@@ -100,6 +100,8 @@ export interface Report {
   /** Where a model wrote the report: which, and what the host or the judge closed with. */
   writer?: { model: string; costUsd: number; madeAt: string }
   closing?: Closing | null
+  /** Why there is no closing summary, although one was asked for. */
+  unclosed?: string
   speakers: ReportSpeaker[]
   totals: Statistics
   rounds: { round: number; stage: string; turns: number; words: number; seconds: number }[]

@@ -4,6 +4,9 @@ import type { Turn } from '../api/types'
 /** A silence longer than this is cut to it, unless it is played at 1×. */
 export const SILENCE = 3
 
+/** What the first turn takes at least, however quick it was. */
+const SHORTEST = 0.001
+
 export interface Timed {
   turn: Turn
   from: number
@@ -27,7 +30,7 @@ export class Timing {
 
   constructor(turns: readonly Turn[]) {
     const zero = turns.reduce((first, turn) => Math.min(first, Date.parse(turn.started_at)), Infinity)
-    let last = 0
+    let last = turns.length ? SHORTEST : 0 // so that nothing is said yet where it begins
     this.timed = turns.map((turn) => {
       const to = (last = Math.max(last, (Date.parse(turn.committed_at) - zero) / 1000)) // a clock may have been set back
       return { turn, from: Math.min(to, Math.max(0, (Date.parse(turn.started_at) - zero) / 1000)), to }

@@ -2,6 +2,7 @@
 import { layout, type Leg, type Seat } from '../arena/plan'
 import type { CouncilAsked, DebateAsked, Format, OutputType, Stance } from '../api/types'
 import { readCost, COST_HELP } from './cost'
+import type { Seat as Voiced } from './voices'
 import { keepCast, keptDraft, lastCast, type Agent, type Kept, type KeptDraft, type KeptSeat } from './kept'
 
 export const MOST_MOTION = 4000
@@ -141,6 +142,16 @@ export class Draft {
 
   /** Those who take part: a duel has two seats, however many are kept for another format. */
   readonly seated = $derived(this.seats.slice(0, this.format?.roster.max ?? 12))
+
+  /** Everybody who is to speak, with the model that was chosen. */
+  readonly cast = $derived.by((): { seats: Voiced[]; host: Voiced | null } => {
+    const roles = this.format?.roster.roles ?? []
+    const seats = roles.length
+      ? roles.map((role) => ({ name: role, role, model: this.models[role]?.trim() ?? '' }))
+      : this.seated.map((seat, place) => ({ name: seat.name.trim() || `seat ${place + 1}`, model: seat.model.trim() }))
+    const host = { name: this.host.name.trim() || 'host', model: this.host.model.trim() }
+    return { seats, host: this.format && this.hasHost(this.format) ? host : null }
+  })
 
   addSeat(): void {
     const taken = new Set(this.seats.map((seat) => seat.name))

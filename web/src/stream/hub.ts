@@ -4,7 +4,7 @@
  * ones are parked, and their tabs told when the list's stream saw them change. */
 import type { DeltaEvent, ListedDebate, StatusEvent, Turn } from '../api/types'
 import { KeptStream, type Connection } from './kept'
-import { slotOf, type Durable, type ToHub, type ToTab } from './protocol'
+import { slotOf, soFar, type Durable, type ToHub, type ToTab } from './protocol'
 import type { SseEvent } from './sse'
 
 const STREAMS = 4
@@ -188,13 +188,9 @@ export class Hub {
 
   #speak(watch: Watch, delta: DeltaEvent): void {
     const slot = slotOf(delta)
-    const before = watch.speeches.get(slot)
-    if (delta.offset === 0) {
-      if (delta.text) watch.speeches.set(slot, delta)
-      else watch.speeches.delete(slot)
-    } else if (before) {
-      watch.speeches.set(slot, { ...before, text: before.text + delta.text })
-    }
+    const said = soFar(watch.speeches.get(slot), delta)
+    if (said) watch.speeches.set(slot, said)
+    else watch.speeches.delete(slot)
   }
 
   #keep(watch: Watch, event: Durable): void {

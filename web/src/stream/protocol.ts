@@ -35,3 +35,11 @@ export type ToTab =
 
 export const slotOf = (said: { round: number; actor: string; target: string | null }): string =>
   `${said.round}\n${said.actor}\n${said.target ?? ''}`
+
+/** What was said with one more delta; null where it was taken back, or its beginning is not known.
+ *  A cue begins with its instruction and no text; its words then begin at 0. */
+export function soFar(before: DeltaEvent | undefined, delta: DeltaEvent): DeltaEvent | null {
+  if (delta.offset > 0) return before ? { ...before, text: before.text + delta.text } : null
+  const instruction = delta.instruction ?? (delta.text ? before?.instruction : null)
+  return delta.text || instruction ? { ...delta, instruction } : null
+}

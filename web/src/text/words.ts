@@ -1,5 +1,5 @@
 /** The words and figures that several screens show. */
-import type { Failure, ListedDebate, Participant, Stance, Status, StopReason, Table, Usage } from '../api/types'
+import type { Debate, Failure, Participant, Place, Stance, Status, StopReason, Table, Turn, Usage } from '../api/types'
 
 const STATUSES: Record<Status, string> = {
   scheduled: 'Scheduled',
@@ -17,7 +17,7 @@ const REASONS: Record<StopReason, string> = {
   max_rounds: 'All its rounds were spoken.',
   max_turns: 'It reached its number of turns.',
   agreement: 'The speakers agreed.',
-  ended_by_user: 'It was ended early, with a summary.',
+  ended_by_user: 'It was ended early.',
   stopped_by_user: 'It was stopped.',
   budget: 'It reached its budget.',
   provider_failed: 'A model could not be reached.',
@@ -29,19 +29,44 @@ export const STANCES: Record<Stance, string> = { pro: 'Pro', con: 'Con', neutral
 export const statusWord = (status: Status): string => STATUSES[status]
 export const reasonSentence = (reason: StopReason): string => REASONS[reason]
 
-/** `round1` → Round 1, `free` → Free debate: how a stage's name reads. */
+/** Why it is over. One that was ended early has a closing summary, unless nobody could give it. */
+export function endSentence(reason: StopReason | null, summed: boolean): string {
+  if (!reason) return ''
+  if (reason !== 'ended_by_user') return REASONS[reason]
+  return summed ? 'It was ended early, with a summary.' : 'It was ended early. Nobody could give a closing summary.'
+}
+
+/** Whether it closes with a summary: then that is the last that was said. */
+export function isSummedUp(turns: Turn[]): boolean {
+  const last = turns.findLast((turn) => turn.kind !== 'note')
+  return last?.kind === 'summary' && last.status === 'ok'
+}
+
+/** `round1` → Round 1: how a name reads that has no title. */
 export function stageWord(stage: string | null): string {
   if (!stage) return ''
-  if (stage === 'free') return 'Free debate'
   const words = stage.replace(/[_-]+/g, ' ').replace(/([a-z])(\d)/g, '$1 $2')
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** Where a debate stands: “Opening · round 1”. */
-export function placeWords(debate: Pick<ListedDebate, 'stage' | 'round'>): string {
-  const stage = stageWord(debate.stage)
-  if (!debate.round) return stage
-  return /\d$/.test(stage) ? stage : `${stage} · round ${debate.round}`
+/** A debate's stages as it is laid out; where its rules are known, those it leaves out too. */
+type Course = Pick<Table, 'stages'> & { rules?: Pick<Table['rules'], 'stages'> }
+
+/** “Free debate · round 1 of 2”; a stage of one round has no round. */
+export const placeWords = ({ title, round, rounds }: Place): string =>
+  round === null ? title : `${title} · round ${round}${rounds ? ` of ${rounds}` : ''}`
+
+/** Where a turn stands in its debate: the page's twin of `heading` in core/schedule.py. */
+export function headingOf(debate: Course, at: { stage: string | null; round: number | null }): string {
+  const stage = debate.stages.find((one) => one.name === at.stage)
+  if (!stage || stage.rounds === 1 || at.round === null) return titleOf(debate, at.stage)
+  return placeWords({ title: stage.title, round: at.round - stage.first_round + 1, rounds: stage.rounds })
+}
+
+/** A stage's title. One that was ended may close in a stage beside those it has. */
+export function titleOf(debate: Course, name: string | null): string {
+  const found = [...debate.stages, ...(debate.rules?.stages ?? [])].find((one) => one.name === name)
+  return found?.title ?? stageWord(name)
 }
 
 export const isFree = (model: string): boolean => model.startsWith('local')
@@ -100,6 +125,14 @@ export const leftOut = (code: Failure['code'] | null): string => `This turn was 
 export function warningWords(warning: string): { code: string; said: string } {
   const [, code = '', said = warning] = /^([A-Z][A-Z_]+): ([^]+)$/.exec(warning) ?? []
   return { code, said: said.charAt(0).toUpperCase() + said.slice(1) }
+}
+
+export const FILES_AHEAD = 'DEBATE_WARN_FILES_AHEAD'
+
+/** Why a debate is not continued: its files hold more than the database; empty if all is well. */
+export function behindWords(debate: Pick<Debate, 'id' | 'warnings'>): string {
+  const found = debate.warnings.find((warning) => warning.startsWith(FILES_AHEAD))
+  return found ? warningWords(found.replace(`${debate.id}: `, '')).said : '' // which debate it is can be seen
 }
 
 /** A failed turn, in words; its code where there are none. */

@@ -1,0 +1,71 @@
+/** Who speaks for each seat: the page's twin of core/voices.py. */
+import { defaultModels } from '../api/library.svelte'
+import type { Format, Providers } from '../api/types'
+
+export const UNDERSTUDY = 'local:understudy'
+const ALIASES: Record<string, string> = { anthropic: 'claude', google: 'gemini' }
+const FAMILIES: Record<string, string> = { claude: 'Claude', openai: 'OpenAI', gemini: 'Gemini' }
+
+/** A seat that is to be filled; its model is empty if none was named. */
+export interface Seat {
+  name: string
+  model: string
+  /** Of a cast with roles. */
+  role?: string
+}
+
+export interface Voice {
+  name: string
+  model: string
+  /** In words: “Claude”, “the understudy, which is not a model”. */
+  words: string
+}
+
+function family(model: string): string {
+  const name = model.split(':')[0]?.trim().toLowerCase() ?? ''
+  return ALIASES[name] ?? name
+}
+
+/** Give each seat without a model one of the default ones, so that families differ if possible. */
+export function spread(format: Format, seats: Seat[], host: Seat | null, known: Providers): Voice[] {
+  const models = defaultModels(known)
+  const all = host ? [...seats, host] : seats
+  const everyone = new Map<string, number>()
+  const speaking = new Map<string, number>()
+  const add = (counts: Map<string, number>, model: string): unknown => counts.set(family(model), (counts.get(family(model)) ?? 0) + 1)
+  for (const seat of all) if (seat.model) add(everyone, seat.model)
+  for (const seat of seats) if (seat.model) add(speaking, seat.model)
+  const judges = new Set(format.stages.filter((stage) => stage.kind === 'verdict' && Array.isArray(stage.speakers)).flatMap((stage) => stage.speakers))
+  const given: string[] = []
+  for (const seat of all) {
+    const unlike = seat.role && judges.has(seat.role) ? family(given[0] ?? '') : ''
+    const rank = (model: string): number[] => [Number(family(model) === unlike), everyone.get(family(model)) ?? 0, speaking.get(family(model)) ?? 0]
+    const model = seat.model || (models.toSorted((a, b) => compare(rank(a), rank(b)))[0] ?? '')
+    given.push(model)
+    if (seat.model) continue
+    add(everyone, model)
+    add(speaking, model)
+  }
+  return all.map((seat, place) => voice(seat.name, given[place] ?? '', known))
+}
+
+const compare = (a: number[], b: number[]): number => a.map((one, place) => one - (b[place] ?? 0)).find((sign) => sign !== 0) ?? 0
+
+/** A provider alone means its default model. */
+function voice(name: string, asked: string, known: Providers): Voice {
+  const bare = asked.includes(':') ? null : known.items.find((one) => one.provider === family(asked))
+  const model = bare?.model ?? asked
+  if (model === UNDERSTUDY) return { name, model, words: 'the understudy, which is not a model' }
+  const words = FAMILIES[family(model)]
+  return { name, model, words: words && asked && isUsual(model, known) ? words : model || 'the default' }
+}
+
+const isUsual = (model: string, known: Providers): boolean => known.items.some((one) => one.model === model)
+
+/** Why the host of a format with cues may not lead it reliably; empty if nothing speaks against it. */
+export function weakHost(format: Format, host: Voice | undefined, known: Providers): string {
+  if (!host || !format.stages.some((stage) => stage.cued)) return ''
+  const small = known.items.find((one) => one.model === host.model)?.small
+  const who = host.model === UNDERSTUDY ? 'the understudy, which is not a model' : small ? `${host.model}, which is a small model` : ''
+  return who && `The host is ${who}, and may not lead this debate reliably; give the host a larger model.`
+}
