@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from moot.core import schedule
 from moot.core.debate import Debate, Turn
 from moot.core.prompts import quote
 
@@ -13,17 +14,25 @@ def label(model: str) -> str:
     return "understudy, no model" if model == UNDERSTUDY else model
 
 
-def markdown(debate: Debate, turns: Sequence[Turn]) -> str:
+def markdown(debate: Debate, turns: Sequence[Turn], *, plain_rounds: bool = False) -> str:
+    """The whole debate. `plain_rounds` heads its parts as moot did before: rounds as they are
+    counted through the whole debate."""
     motion = " ".join(debate.motion.split())
     lines = [f"# {escape(motion)}", "", *_facts(debate), ""]
     place: tuple[int, str] | None = None
     for turn in turns:
         if (turn.round, turn.stage) != place:
             place = (turn.round, turn.stage)
-            where = "" if turn.round == 0 else f", round {turn.round}"
-            lines += [f"## {turn.stage.capitalize()}{where}", ""]
+            lines += [f"## {_heading(debate, turn, plain_rounds)}", ""]
         lines += [*_turn(debate, turn), ""]
     return "\n".join(lines)
+
+
+def _heading(debate: Debate, turn: Turn, plain_rounds: bool) -> str:
+    if not plain_rounds:
+        return escape(schedule.label(debate, turn.round, turn.stage))
+    where = "" if turn.round == 0 else f", round {turn.round}"
+    return f"{turn.stage.capitalize()}{where}"
 
 
 def escape(text: str) -> str:

@@ -258,7 +258,7 @@ def made(
         "events": [{"seq": event.seq, **codec.status_event(event)} for event in events],
     }
     files["transcript.json"] = as_json(whole)
-    files["transcript.md"] = transcript.markdown(debate, turns).encode()
+    files["transcript.md"] = transcript.markdown(debate, turns, plain_rounds=layout < 2).encode()
     reported, filed = _report(debate, turns, read, layout)
     files |= reported
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}

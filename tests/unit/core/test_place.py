@@ -18,6 +18,7 @@ from moot.core.debate import Debate
 from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.format import parse, shown
 from moot.core.read import read_listed
+from moot.core.transcript import markdown
 from moot.store.formats import FormatFiles
 
 FILES = FormatFiles(Path("/nowhere"))
@@ -177,3 +178,13 @@ def _toml(title: str) -> str:
         'name = "mine"\ntitle = "Mine"\ndescription = "Mine."\nrules = "Speak."\n'
         f'[[stages]]\nname = "open-floor"\ntitle = "{title}"\nask = "Speak."\n'
     )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_transcript_is_headed_in_the_same_words(name: str) -> None:
+    debate, expected = CASES[name]
+    turns = walk(debate.but(status="running"), random.Random(1))[-1].turns
+    heads = [line[3:] for line in markdown(debate, turns).splitlines() if line.startswith("## ")]
+    assert heads == expected
+    before = markdown(debate, turns, plain_rounds=True)
+    assert ("## Summary, round" in before) == ("Summary" in expected), "as older folders have it"
