@@ -385,6 +385,7 @@ def test_a_disk_that_cannot_take_a_turn_pauses_the_debate(
             assert debate.failure
             assert debate.failure.message == "The disk is full. Make room, then go on."
             assert len(speaker.calls) == moves.MAX_STALLS
+            assert debate.usage.input_tokens == 10 * moves.MAX_STALLS, "each call is counted"
             full = False
             await service.resume(made.id)
             assert (await service.wait(made.id)).status == "completed"

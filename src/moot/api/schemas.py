@@ -47,6 +47,15 @@ SavedAgent = Annotated[
 ]
 
 
+def _unset(value: object) -> bool:
+    return value is None
+
+
+LATER: Any = Field(default=None, exclude_if=_unset)
+"""A field that came later. It is left out of what an Idempotency-Key stands for while it is unset,
+so that a request from before still gives the debate that it made."""
+
+
 class SeatAsked(Asked):
     """Who is to speak: an agent, or somebody with a name. Without a model, the default one."""
 
@@ -60,7 +69,7 @@ class SeatAsked(Asked):
             ),
         ]
         | None
-    ) = None
+    ) = LATER
     agent: SavedAgent | None = None
     name: Annotated[str, Field(min_length=1, max_length=200, examples=["Ada"])] | None = None
     stance: Stance | None = None
@@ -90,7 +99,7 @@ class LimitsAsked(Asked):
             Field(description="Whether a model of unknown price may speak under max_cost_usd."),
         ]
         | None
-    ) = None
+    ) = LATER
 
 
 class DebateAsked(Asked):
@@ -120,7 +129,7 @@ class DebateAsked(Asked):
             ),
         ]
         | None
-    ) = None
+    ) = LATER
     start: Annotated[bool, Field(description="Or let it wait, `scheduled`.")] = True
 
     model_config = ConfigDict(

@@ -205,7 +205,7 @@ class Advancer:
             move = lambda row: moves.stumble(row, fence, failure, at)  # noqa: E731
         try:
             run.debate = (await self._change(debate_id, move)).debate
-        except StorageError:
+        except Exception:  # the row may be locked, or the disk full
             self._keeper.owe(lambda: self._change(debate_id, move))
 
     def _claim(self, debate: Debate, beside: int, place: str | None, filed: int) -> Change:
@@ -598,14 +598,17 @@ class Advancer:
         except FencedError:
             await self._store.change(run.debate.id, lambda row: moves.settle(row, fence, ended))
             raise
-        except StorageError:  # it may have been written: the database could not say
-            raise
         except Exception:
             unkept = replace(ended, outcome="failed", error_code=StorageError.code)
+
+            def settle(row: Debate) -> Change:
+                # unless it was written after all, and only its reply was lost
+                known = run.debate
+                same = (row.last_seq, row.open_calls) == (known.last_seq, known.open_calls)
+                return moves.settle(row, fence, unkept) if same else Change(row)
+
             with suppress(MootError):
-                await self._store.change(
-                    run.debate.id, lambda row: moves.settle(row, fence, unkept)
-                )
+                await self._store.change(run.debate.id, settle)
             raise
 
     def _shrink(self, run: _Run, step: Step) -> None:
