@@ -308,7 +308,7 @@ def test_a_suspect_is_spoken_alone(tmp_path: Path) -> None:
     async def work() -> None:
         post, clock = Post(), FrozenClock()
         beside: dict[str, int] = {}
-        speaker = ScriptedSpeaker(seconds=0.01)
+        speaker = ScriptedSpeaker(seconds=0.5)
 
         def heard(call: Call) -> str:
             beside[call.debate.id] = max(beside.get(call.debate.id, 0), speaker.in_flight)
