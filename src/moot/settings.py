@@ -31,7 +31,7 @@ class Settings(BaseSettings):
     report_model: str | None = None  # what writes reports; unset: they are made by extraction
     local_base_url: str | None = None
     disabled_formats: Annotated[tuple[str, ...], NoDecode] = ()
-    lease_seconds: float = Field(default=15.0, gt=0, le=3600)
+    lease_seconds: float = Field(default=15.0, gt=0)
     sweep_seconds: float = Field(default=2.0, gt=0)
 
     # many machines

@@ -136,7 +136,7 @@ def test_all_five_failing_at_first(settings: Settings) -> None:
     debate, turns, folder = go(hold(settings, council_speaker(silent)))
     assert (debate.status, debate.stop_reason) == ("failed", "provider_failed")
     assert debate.failure is not None
-    assert "Round1" in debate.failure.message
+    assert "round 1" in debate.failure.message
     assert len(turns) == 5
     assert not (folder / "final-packet.json").exists()
     for path in folder.rglob("*.json"):

@@ -662,8 +662,8 @@ STATES: dict[str, tuple[Callable[[Scene], dict[str, Any]], str, dict[str, str]]]
         {"resume": "paused", "retry": "paused", "skip": "paused", "end": "completed",
          "stop": "stopped"},
     ),
-    # its step in flight is its last: a stop comes too late to leave anything out
-    "ending": (_ending, "ending", {"end": "completed", "stop": "completed"}),
+    # its step in flight is its last: a stop that was accepted is obeyed all the same
+    "ending": (_ending, "ending", {"end": "completed", "stop": "stopped"}),
     "completed": (_completed, "completed", {}),
     "stopped": (_stopped, "stopped", {}),
 }  # fmt: skip

@@ -200,7 +200,9 @@ def _default(found: list[ProviderStatus], ring: Sequence[str]) -> Finding:
         works = {status.provider for status in found if status.works}
         return Finding("default", set(map(family, ring)) <= works, words, needed=False)
     if local.model == UNDERSTUDY:
-        words = f"a seat without a model takes the understudy, which is not a model. {HINT}"
+        keyed = [status.provider for status in found if status.works and status is not local]
+        why = f"MOOT_MODEL is local: unset it to use {', '.join(keyed)}." if keyed else HINT
+        words = f"a seat without a model takes the understudy, which is not a model. {why}"
         return Finding("default", True, words, needed=False)
     words = f"a seat without a model takes local, which is {local.model}"
     return Finding("default", local.works, words, needed=False)

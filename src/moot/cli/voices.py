@@ -23,8 +23,9 @@ def who_speaks(debate: "Debate", found: "Sequence[ProviderStatus]") -> str:
         name = "host" if seat is debate.host else seat.name
         seats.setdefault(voice, []).append(name)
     said = " · ".join(f"{', '.join(names)}: {voice}" for voice, names in seats.items())
-    unset = any(seat.model == "local" for seat in debate.seats) and local == UNDERSTUDY
-    return f"{said}. {HINT}" if unset else said
+    canned = any(seat.model == "local" for seat in debate.seats) and local == UNDERSTUDY
+    keyed = any(one.works for one in found if one.provider != "local")
+    return f"{said}. {HINT}" if canned and not keyed else said
 
 
 def _voice(model: str) -> str:

@@ -30,8 +30,6 @@ from moot.core.schedule import Finish, Step, Wave
 from moot.core.status import StopReason
 from moot.errors import StorageError
 
-LONGEST_LEASE = 3600.0
-"""Seconds. Leases are renewed, so that none lasts for long."""
 MAX_STALLS = 3
 """Advances without a turn, after which a debate is not advanced again."""
 NO_SUMMARY = "Nobody could give the closing summary, so there is none."
@@ -373,11 +371,8 @@ def held(debate: Debate, now: float, dead: Callable[[str], bool]) -> bool:
 
 
 def is_held(owner: str | None, until: float, now: float, dead: Callable[[str], bool]) -> bool:
-    """Whether a lease holds. One that would last for hours was taken before the clock was set
-    back, and nobody has renewed it since."""
-    if owner is None or not now < until <= now + LONGEST_LEASE:
-        return False
-    return not dead(owner)
+    """Whether a lease has not run out, and its owner is not known to be gone."""
+    return owner is not None and until > now and not dead(owner)
 
 
 def _begin(debate: Debate, steps: tuple[Step, ...], at: str) -> Change:

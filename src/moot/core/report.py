@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from moot.core import schedule
 from moot.core.debate import Debate, Turn
 from moot.core.extract import POINTS, WORD, Spoken, clip, closing, plain_key, sentences
 from moot.core.reading import Read, Reading, Unread, writer
@@ -20,13 +21,14 @@ BRIEF = 600  # characters of a summary where many are listed
 
 
 def report(
-    debate: Debate, turns: Sequence[Turn], read: Read = None, *, unclosed: bool = True
+    debate: Debate, turns: Sequence[Turn], read: Read = None, *, before: bool = False
 ) -> dict[str, Any]:
     """The report of a debate in whatever state it is, from its turns and what a model read there.
 
     Seconds are those of the turns added up: where several speak at once they come to more than
     `durationSeconds`, which is the clock's. A failed turn is a turn, and a failure, with no words.
-    `unclosed` says why there is no closing summary, if nobody could give it.
+    `before`: as moot made it before it named the places of a debate, and said why there is no
+    closing summary if nobody could give it.
     """
     turns = sorted(turns, key=lambda turn: turn.seq)
     told = [_Told(turn) for turn in turns]
@@ -56,7 +58,7 @@ def report(
         },
         "speakers": speakers,
         "totals": totals,
-        "rounds": _rounds(told),
+        "rounds": _rounds(debate, told, before),
         "timeline": [
             {
                 "turn": item.turn.seq,
@@ -72,6 +74,7 @@ def report(
                 "turn": item.turn.seq,
                 "round": item.turn.round,
                 "stage": item.turn.stage,
+                **_place(debate, item.turn.round, item.turn.stage, before),
                 "speaker": item.turn.actor,
                 "model": item.turn.model,
                 "errorCode": item.turn.error_code,
@@ -81,7 +84,7 @@ def report(
         ],
         "method": "extraction",
     }
-    if unclosed and (why := _unclosed(debate, turns)):
+    if not before and (why := _unclosed(debate, turns)):
         made["unclosed"] = why
     if isinstance(read, Unread):
         return {**made, "unread": read.reason}
@@ -175,7 +178,11 @@ def _duration(debate: Debate, turns: Sequence[Turn]) -> float | None:
     return round(max(0.0, seconds(last) - seconds(debate.started_at)), 3)
 
 
-def _rounds(told: Sequence[_Told]) -> list[dict[str, Any]]:
+def _place(debate: Debate, number: int, stage: str, before: bool) -> dict[str, str]:
+    return {} if before else {"place": schedule.label(debate, number, stage)}
+
+
+def _rounds(debate: Debate, told: Sequence[_Told], before: bool) -> list[dict[str, Any]]:
     groups: dict[tuple[int, str], list[_Told]] = {}
     for item in told:
         groups.setdefault((item.turn.round, item.turn.stage), []).append(item)
@@ -183,6 +190,7 @@ def _rounds(told: Sequence[_Told]) -> list[dict[str, Any]]:
         {
             "round": number,
             "stage": stage,
+            **_place(debate, number, stage, before),
             "turns": len(group),
             "words": sum(item.words for item in group),
             "seconds": round(math.fsum(item.seconds for item in group), 3),

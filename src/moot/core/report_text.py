@@ -172,6 +172,8 @@ def failure_rows(report: Mapping[str, Any], names: Mapping[str, str]) -> list[tu
 
 
 def place_of(item: Mapping[str, Any]) -> str:
+    if place := item.get("place"):
+        return str(place)
     stage, number = _plain(item["stage"]), item["round"]
     if number == 0 or stage == f"round{number}":
         return stage.replace("round", "round ")

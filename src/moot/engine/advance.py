@@ -289,7 +289,7 @@ class Advancer:
         codes = [turn.error_code for turn in run.heard.turns if turn.error_code]
         failure = Failure(
             codes[-1],
-            "None of the roles could state a position in Round1, so there is nothing to decide on.",
+            "None of the roles stated a position in round 1, so there is nothing to decide on.",
             "",
             "",
             len(codes),

@@ -318,7 +318,7 @@ class Router:
         if status := self.embedded.describe():
             return status
         detail = (
-            "No local server was found, so the built-in understudy speaks, which is no model. "
+            "No local server was found, so `local` is the understudy, which is not a model. "
             "Fetch a model with `moot model fetch`, start Ollama or llama.cpp, or set "
             "MOOT_LOCAL_BASE_URL."
         )

@@ -281,7 +281,7 @@ def _report(
     """The report's files: all of them or, if it cannot be made, none. What was said is worth more
     than what is made of it, so that the others are written all the same."""
     try:
-        told = report.report(debate, turns, read, unclosed=layout > 1)
+        told = report.report(debate, turns, read, before=layout < 2)
         files = {
             "report.json": as_json(told),
             "report.md": report_text.markdown(told).encode(),

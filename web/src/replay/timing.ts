@@ -76,7 +76,7 @@ export class Scale {
 
   constructor(
     readonly gaps: readonly (readonly [number, number])[],
-    whole: number,
+    readonly whole: number,
   ) {
     this.length = this.shown(whole)
   }
@@ -92,6 +92,7 @@ export class Scale {
   }
 
   time(shown: number): number {
+    if (shown >= this.length) return this.whole // to the last digit, so that the last turn is said
     let cut = 0
     for (const [from, to] of this.gaps) {
       const begins = from - cut
