@@ -161,7 +161,9 @@ def test_what_was_said_since_the_files_were_written_is_a_finding(tmp_path: Path)
     settings = a_home(tmp_path / "home")
 
     async def work() -> str:
-        async with open_service(settings, speaker=council_speaker(), recover=False) as service:
+        speaker = council_speaker()
+        speaker._seconds = 0.3  # so that the pause comes before the end
+        async with open_service(settings, speaker=speaker, recover=False) as service:
             made = await service.create("m", format="duel", start=False)
             await service.start(made.id)
             async for event in service.follow(made.id):

@@ -306,8 +306,8 @@ def test_what_it_took_is_counted_per_speaker() -> None:
     assert made["speakers"][0]["models"] == ["local:m", "claude:x"]
     assert made["durationSeconds"] == 60.0
     assert made["rounds"][1] == {
-        "round": 2, "stage": "duel", "turns": 2, "words": 2, "seconds": 1.0,
-        "wordsBySpeaker": {"ada": 2, "ben": 0},
+        "round": 2, "stage": "duel", "place": "Duel · round 2", "turns": 2, "words": 2,
+        "seconds": 1.0, "wordsBySpeaker": {"ada": 2, "ben": 0},
     }  # fmt: skip
 
 
