@@ -200,7 +200,7 @@ async def open_service(
     library = SqlStations(database)
     agents = Agents(library, clock, normalize)
     stations = Stations(
-        library, agents, bus, dispatcher, clock, formats, new_id, normalize, voices.defaults,
+        library, records, agents, bus, dispatcher, clock, formats, new_id, normalize, voices.defaults,
         voice.card, voices.look, writer,
     )  # fmt: skip
     service = Service(

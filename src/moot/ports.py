@@ -11,7 +11,7 @@ from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.events import Delta, Event, Speech, StatusChanged
 from moot.core.format import Format
 from moot.core.prompts import Message
-from moot.core.reading import Read
+from moot.core.reading import Read, Reading
 from moot.core.schedule import Step
 from moot.core.station import Agent, Conversation, Station
 from moot.core.status import Status
@@ -373,8 +373,13 @@ class Records(Protocol):
         """Up to which entry of the log the files go; 0 if there are none. Blocking."""
         ...
 
+    def reading(self, debate: Debate) -> Reading | None:
+        """What a model wrote of the debate as it stands, if its files hold that. Blocking."""
+        ...
+
     def ended_at(self, debate: Debate) -> str | None:
-        """When the debate ended by its files, if they go one entry further than the database."""
+        """When the debate was decided by its files, if they go that one entry further than the
+        database. Blocking."""
         ...
 
     def check(self) -> None:

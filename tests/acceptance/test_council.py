@@ -18,7 +18,7 @@ from moot.bootstrap import open_service
 from moot.core import packet, retry
 from moot.core.council import PHASES, ROLES
 from moot.core.times import seconds
-from moot.errors import ProviderError, ProviderTimeoutError
+from moot.errors import InputError, ProviderError, ProviderTimeoutError
 from moot.ports import Call
 from moot.settings import Settings
 from moot.store import files
@@ -142,6 +142,25 @@ def test_all_five_failing_at_first(settings: Settings) -> None:
     for path in folder.rglob("*.json"):
         json.loads(path.read_text())
     assert not list((settings.home / "records").glob("decisions/*"))
+
+
+@pytest.mark.parametrize("constraint", [["nested"], {"a": 1}, 3, None])
+def test_a_constraint_is_a_text(settings: Settings, constraint: Any) -> None:
+    async def work() -> None:
+        async with open_service(settings, speaker=council_speaker()) as service:
+            asked = {"problem": "Ship?", "output_type": "decision", "constraints": [constraint]}
+            with pytest.raises(InputError) as refused:
+                await service.council(asked)
+            assert refused.value.field == "constraints"
+            deep: Any = "x"
+            for _ in range(100):
+                deep = [deep]
+            seats = [{"name": "Ada", "bio": deep}, {"name": "Ben"}]
+            with pytest.raises(InputError, match="nested too deeply"):
+                await service.create("Ship?", format="duel", participants=seats)
+            assert (await service.find()).debates == []
+
+    go(work())
 
 
 # --- structured answers as models give them ---

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from moot.bootstrap import open_service
-from moot.core import moves
-from moot.core.debate import Debate
+from moot.core import moves, verbs
+from moot.core.debate import Debate, Failure
 from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.status import FINAL
 from moot.engine import failpoints, finish
@@ -32,9 +32,11 @@ from moot.store import schema
 from moot.store.reindex import Reindexed, behind, examine, reindex
 from moot.store.replay import read_folder
 from moot.store.store import SqlStore, open_database
+from moot.testing.contract import a_debate
 from moot.testing.speaker import ScriptedSpeaker, plain
 from tests.integration.councils import council_speaker
 from tests.integration.test_engine import dead_owner, go, quick_waits, settings
+from tests.integration.test_reports import Voices
 
 __all__ = ["quick_waits", "settings"]
 COUNCIL = {"problem": "Ship it?", "output_type": "decision"}
@@ -257,6 +259,183 @@ def _enqueue(row: Debate, at: str) -> Any:
     return verbs.enqueue(row, at)
 
 
+@pytest.mark.sqlite_only
+@pytest.mark.parametrize("manifest", ["older", "missing", "torn"])
+def test_a_manifest_that_a_crash_left_behind_hides_nothing(
+    settings: Settings, tmp_path: Path, manifest: str
+) -> None:
+    """The transcript is written before it, and says how far the files go. There is a way out."""
+    ids = go(two_and_a_copy(settings, tmp_path / "older.sqlite"))
+    for debate_id in ids:
+        path = settings.home / "records" / "debates" / debate_id / "manifest.json"
+        if manifest == "older":
+            listed = json.loads(path.read_text())
+            path.write_text(json.dumps({**listed, "lastSeq": 2}, indent=1) + "\n")
+        elif manifest == "torn":
+            path.write_text('{"layout": ')
+        else:
+            path.unlink()
+    restore(settings, tmp_path / "older.sqlite")
+    before = contents(settings.home)
+
+    async def work() -> None:
+        speaker = council_speaker()
+        async with open_service(settings, speaker=speaker) as service:
+            await service.supervisor.sweep()
+            for debate_id in ids:
+                assert await service._advancer.advance(debate_id) is None
+        assert speaker.calls == []
+
+    go(work())
+    assert contents(settings.home) == before
+    assert sorted(run_reindex(settings, from_files=True).brought_up) == sorted(ids)
+
+    async def mended() -> None:
+        async with open_service(settings, speaker=council_speaker()) as service:
+
+            async def filed() -> bool:
+                rows = [await service.get(debate_id) for debate_id in ids]
+                return all(row.files_seq == row.last_seq for row in rows)
+
+            await until(filed)
+
+    go(mended())
+    for debate_id in ids:
+        assert examine(settings.home, settings.database, debate_id).issues == ()
+
+
+@pytest.mark.sqlite_only
+def test_a_stop_that_was_accepted_stands_in_the_files_too(settings: Settings) -> None:
+    async def work() -> str:
+        speaker = Gated(lambda call: call.step.round == 2)
+        async with open_service(settings, speaker=speaker, recover=False) as service:
+            made = await in_flight(service, speaker, format="duel")
+            await service.stop(made.id)
+            await service._filer._file_round(made.id)
+            return made.id
+
+    debate_id = go(work())
+    settings.file.unlink()
+    schema.prepare(settings.database)
+    assert run_reindex(settings, from_files=True).indexed == [debate_id]
+
+    async def after() -> None:
+        speaker = ScriptedSpeaker()
+        async with open_service(settings, speaker=speaker) as service:
+            assert (await service.wait(debate_id)).status == "stopped"
+        assert speaker.calls == []
+
+    go(after())
+
+
+@pytest.mark.sqlite_only
+def test_calls_that_only_the_rows_know_of_are_kept(settings: Settings, tmp_path: Path) -> None:
+    """An older moot went on with the restored copy and made more calls than the files tell of."""
+
+    async def work() -> Debate:
+        speaker = Gated(lambda call: call.step.round == 2)
+        async with open_service(settings, speaker=speaker, recover=False) as service:
+            made = await in_flight(service, speaker, format="duel")
+            copied(settings, tmp_path / "older.sqlite")
+            await service.pause(made.id)
+            speaker.gate.set()
+            assert (await service.wait(made.id)).turns == 3
+        restore(settings, tmp_path / "older.sqlite")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(moves, "behind", lambda *_: False)
+            dead = ScriptedSpeaker(lambda _: ProviderUnavailableError("away", cost_usd=0.01))
+            async with open_service(settings, speaker=dead, recover=False) as service:
+                await service.resume(made.id)
+                paid = await service.wait(made.id)
+        assert paid.usage.calls > 3
+        return paid
+
+    paid = go(work())
+    assert run_reindex(settings, from_files=True).brought_up == [paid.id]
+
+    async def after() -> None:
+        async with open_service(settings, speaker=ScriptedSpeaker()) as service:
+            assert (await service.get(paid.id)).usage.calls >= paid.usage.calls
+            await service.resume(paid.id)
+            ended = await service.wait(paid.id)
+            assert (ended.status, ended.turns) == ("completed", 6)
+            assert ended.usage.cost_usd >= paid.usage.cost_usd
+
+    go(after())
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.parametrize("row", ["gone", "making"])
+def test_a_report_that_a_model_wrote_is_not_paid_for_again(tmp_path: Path, row: str) -> None:
+    settings = Settings(home=tmp_path / "home", report_model="openai:writer", sweep_seconds=0.05)
+
+    async def work() -> None:
+        voices = Voices()
+        async with open_service(settings, speaker=voices) as service:
+            made = await service.create("m", format="duel")
+            await service.wait(made.id)
+            calls = len(voices.calls)
+        before = contents(settings.home)
+        report = json.loads(before[f"records/debates/{made.id}/report.json"])
+        assert (calls, report["method"]) == (7, "model")
+        with closing(sqlite3.connect(settings.file)) as conn:
+            if row == "gone":
+                conn.execute("DELETE FROM debate_reports")
+                conn.execute("UPDATE debate_runs SET files_seq = 0")
+            else:
+                conn.execute(
+                    "UPDATE debate_reports SET state = 'making', reading = NULL, until = 0"
+                )
+            conn.commit()
+        async with open_service(settings, speaker=voices) as service:
+
+            async def known() -> bool:
+                found = (await service.reports([made.id])).get(made.id)
+                debate = await service.get(made.id)
+                done = debate.files_seq == debate.last_seq
+                return bool(done and found and found.state == "made" and found.read)
+
+            await until(known)
+        assert len(voices.calls) == calls
+        assert contents(settings.home) == before
+        assert examine(settings.home, settings.database, made.id).issues == ()
+
+    go(work())
+
+
+@pytest.mark.sqlite_only
+def test_a_council_that_was_stopped_at_its_very_end_stays_stopped(
+    settings: Settings, tmp_path: Path
+) -> None:
+    """Its files are one entry ahead of the copy, and that entry is no decision."""
+
+    async def work() -> None:
+        speaker = Gated(lambda _: len(speaker.calls) == 16)
+        speaker._script = council_speaker()._script
+        async with open_service(settings, speaker=speaker, recover=False) as service:
+            made = await service.council(COUNCIL)
+            while not speaker.in_flight:
+                await asyncio.sleep(0.005)
+            await service.stop(made.id)
+            speaker.gate.set()
+            assert (await service.wait(made.id)).status == "stopped"
+            with closing(sqlite3.connect(settings.file)) as conn:  # one entry back
+                conn.execute("DELETE FROM debate_events WHERE type = 'status' AND seq ="
+                             " (SELECT max(seq) FROM debate_events)")  # fmt: skip
+                conn.execute("UPDATE debate_runs SET status = 'running', ended_at = NULL,"
+                             " stop_reason = NULL, last_seq = last_seq - 1, files_seq = 0,"
+                             " lease_owner = NULL, wanted = NULL")  # fmt: skip
+                conn.commit()
+        before = contents(settings.home)
+        async with open_service(settings, speaker=council_speaker()) as service:
+            await service.supervisor.sweep()
+            assert await service._advancer.advance(made.id) is None
+            assert (await service.get(made.id)).status == "running"
+        assert contents(settings.home) == before
+
+    go(work())
+
+
 # --- files after each round ---
 
 
@@ -440,6 +619,57 @@ def test_a_row_that_cannot_be_read_does_not_stop_the_supervisor(settings: Settin
             await until(over)
 
     go(work())
+
+
+@pytest.mark.sqlite_only
+def test_a_debate_whose_turns_cannot_be_read_fails_with_a_sentence(settings: Settings) -> None:
+    """It cannot even be claimed: that counts as an advance that came no further."""
+
+    async def work() -> None:
+        speaker = Gated(lambda call: call.step.round == 2)
+        async with open_service(settings, speaker=speaker, recover=False) as service:
+            made = await in_flight(service, speaker, format="duel")
+            await service.pause(made.id, at_once=True)
+        with closing(sqlite3.connect(settings.file)) as conn:
+            conn.execute("UPDATE debate_turns SET data = '{torn' WHERE round = 1")
+            conn.commit()
+        speaker = ScriptedSpeaker()
+        async with open_service(settings, speaker=speaker) as service:
+            await service.resume(made.id)
+
+            async def over() -> bool:
+                return (await service.get(made.id)).status == "failed"
+
+            await until(over)
+            ended = await service.get(made.id)
+            assert ended.stop_reason == "structural_failure"
+            assert ended.failure
+            assert "JSONDecodeError" in ended.failure.message
+        assert speaker.calls == []
+
+    go(work())
+
+
+def test_what_is_counted_against_a_step_is_not_held_against_the_next() -> None:
+    failure = Failure("DEBATE_ERR_PROVIDER_TIMEOUT", "late", "ada", "local", 4, "now")
+    counted = a_debate().but(status="running", losses=2, deaths=2, stalls=2)
+    for after in (
+        verbs.end(counted, "now").debate,
+        verbs.retry(counted.but(status="paused", failure=failure), None, None, "now").debate,
+    ):
+        assert (after.losses, after.deaths, after.stalls) == (0, 0, 0)
+
+
+def test_a_stop_is_obeyed_even_if_the_files_cannot_be_written() -> None:
+    failure = Failure("DEBATE_ERR_STORAGE", "full", "", "", 1, "now")
+    stopping = a_debate().but(status="running", wanted="stop")
+    ended = moves.fail(stopping, 0, "structural_failure", failure, (), "now").debate
+    assert (ended.status, ended.stop_reason) == ("stopped", "stopped_by_user")
+
+
+def test_resume_takes_back_a_pause_that_a_dead_process_left() -> None:
+    left = a_debate().but(status="running", wanted="pause")
+    assert verbs.resume(left, in_flight=False, at="now").debate.wanted is None
 
 
 # --- leases ---

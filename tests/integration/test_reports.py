@@ -442,17 +442,16 @@ def test_two_at_once_pay_once(tmp_path: Path) -> None:
             open_service(settings, speaker=voices, recover=False) as one,
             open_service(settings, speaker=voices, recover=False) as other,
         ):
-            asked = [service.remake_report(debate.id) for service in (one, other, one, other)]
-            results = await asyncio.gather(*asked, return_exceptions=True)
             await one._store.change_report(debate.id, wanted())
             await asyncio.gather(*(service.supervisor.sweep() for service in (one, other)))
             await asyncio.gather(*(s._reporter.idle(debate.id) for s in (one, other)))
-            return results
+            asked = [service.remake_report(debate.id) for service in (one, other, one, other)]
+            return await asyncio.gather(*asked, return_exceptions=True)
 
     results = asyncio.run(both())
     refused = [result for result in results if isinstance(result, StateError)]
     assert len(refused) == 3
-    assert len(voices.reports) == 2, "one that was asked for, one that was wanted"
+    assert len(voices.reports) == 2, "one that was wanted, one that was asked for"
     assert issues(settings, debate.id) == ()
 
 

@@ -11,6 +11,8 @@ from moot.core.schedule import Step, Wave
 from moot.core.status import Status, StopReason
 from moot.errors import MootError
 
+UNTRIED: Mapping[str, int] = {"losses": 0, "deaths": 0, "stalls": 0}
+"""What is counted against a step, once another one comes next, or somebody else speaks it."""
 Outcome = Literal["started", "ok", "failed", "cancelled", "unknown"]
 
 
@@ -23,12 +25,13 @@ class NotClaimedError(MootError):
 class BehindError(NotClaimedError):
     """The files of the debate hold more than the database, which was restored from a copy."""
 
-    def __init__(self, debate_id: str, last_seq: int, filed: int) -> None:
+    def __init__(self, debate: Debate, filed: int) -> None:
         super().__init__(
-            f"{debate_id}: its files go up to entry {filed}, the database only to {last_seq}, as "
-            "if an older copy had been restored. The debate is left as it is. Run "
-            "`moot reindex --from-files` to bring the database up to the files."
+            f"{debate.id}: its files go up to entry {filed}, the database only to "
+            f"{debate.last_seq}, as if an older copy had been restored. The debate is left as it "
+            "is. Run `moot reindex --from-files` to bring the database up to the files."
         )
+        self.debate, self.filed = debate, filed
 
 
 class FencedError(MootError):

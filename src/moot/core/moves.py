@@ -10,6 +10,7 @@ from typing import Literal
 
 from moot.core import council, schedule, status
 from moot.core.change import (
+    UNTRIED,
     Attempt,
     Change,
     Decided,
@@ -100,6 +101,9 @@ def stumble(debate: Debate, fence: int, trouble: Failure, at: str) -> Change:
     )
     if freed.stalls < MAX_STALLS or freed.status not in status.RUNNABLE:
         return Change(freed, ended=lost(debate, at))
+    if freed.status == "queued":
+        begun = turn_to(freed.but(stalls=debate.stalls), "running", at)
+        return join(begun, stumble(begun.debate, fence, trouble, at))
     if freed.wanted == "stop":
         change = obey(freed, at)
     elif trouble.code == StorageError.code and freed.status == "running":
@@ -115,8 +119,7 @@ def give_up(debate: Debate, fence: int, failure: Failure, at: str) -> Change:
     check_fence(debate, fence)
     if debate.wanted == "stop":
         return obey(debate, at)
-    fresh = debate.but(failure=failure, wanted=None, losses=0, deaths=0)
-    return turn_to(fresh, "paused", at)
+    return turn_to(debate.but(failure=failure, wanted=None, **UNTRIED), "paused", at)
 
 
 def wait(
@@ -148,12 +151,13 @@ def repair(debate: Debate, fence: int, turns: list[Turn], last_seq: int, at: str
 
 
 def behind(debate: Debate, filed: int) -> bool:
-    """Whether the files, which go up to the entry `filed`, hold more than the database.
+    """Whether the files, which go up to the entry `filed`, hold more than the database."""
+    return filed > debate.last_seq
 
-    A council's decision is filed a moment before it is committed: that one entry more is its own.
-    """
-    deciding = decides(debate) and debate.cursor == schedule.END
-    return filed > debate.last_seq + (1 if deciding else 0)
+
+def concludes(debate: Debate, filed: int) -> bool:
+    """Whether that may be its decision: a council's is filed a moment before it is committed."""
+    return decides(debate) and debate.cursor == schedule.END and filed == debate.last_seq + 1
 
 
 def decides(debate: Debate) -> bool:
@@ -197,6 +201,9 @@ def fail(
     at: str,
 ) -> Change:
     """It cannot be brought to its end: nobody speaks, or its outcome cannot be written."""
+    check_fence(debate, fence)
+    if debate.wanted == "stop":
+        return obey(debate, at)
     reached = reach(debate, fence, phases, at).debate
     return turn_to(ended_as(reached, reason, at).but(failure=failure), "failed", at)
 
@@ -259,11 +266,9 @@ def commit(
         degraded=debate.degraded or spoken.error_code is not None,
         usage=debate.usage + ended.usage if ended else debate.usage,
         open_calls=debate.open_calls - (1 if ended else 0),
-        losses=0,
-        deaths=0,
-        stalls=0,
         tries=(),
         updated_at=at,
+        **UNTRIED,
     )
     change = Change(kept, (TurnCommitted(debate.id, turn),), ended=(ended,) if ended else ())
     return _after(change, at, then)

@@ -138,7 +138,12 @@ def _received(asked: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError(
             f"The request is too large; {MAX_REQUEST // 1024} KiB is the most.", "request"
         )
-    return json.loads(text)
+    received = json.loads(text)
+    try:
+        visible(received)
+    except ValueError:
+        raise InputError("The request is nested too deeply.", "request") from None
+    return received
 
 
 def _motion(text: str) -> str:
@@ -251,7 +256,10 @@ def _brief(rules: Format, asked: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError(
             f"output_type is one of {', '.join(OUTPUT_TYPES)}, not {kind!r}.", "output_type"
         )
-    constraints = [one_line(str(text), MAX_BIO) for text in _list(asked, "constraints")]
+    given = _list(asked, "constraints")
+    if not all(isinstance(text, str) for text in given):
+        raise InputError("constraints: each of them is a text.", "constraints")
+    constraints = [one_line(text, MAX_BIO) for text in given]
     if len(constraints) > MAX_CONSTRAINTS or not all(constraints):
         raise InputError(
             f"constraints: up to {MAX_CONSTRAINTS} texts, none of them blank.", "constraints"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from moot.core import schedule, status
-from moot.core.change import Change, Spoken, join, lost, notice, obey, take, turn_to
+from moot.core.change import UNTRIED, Change, Spoken, join, lost, notice, obey, take, turn_to
 from moot.core.debate import Debate, Failure, Participant, Phase
 from moot.core.moves import commit, reach
 from moot.core.schedule import Wave
@@ -48,7 +48,8 @@ def resume(debate: Debate, *, in_flight: bool, at: str) -> Change:
     """Go on from the cursor. A pause that was only asked for is taken back."""
     _not_stopping(debate)
     if debate.status in ("queued", "running", "ending") and not in_flight:
-        return Change(debate)  # left behind by a process that died: whoever resumes it may claim it
+        # left behind by a process that died: whoever resumes it may claim it
+        return Change(debate.but(wanted=None) if debate.wanted else debate)
     if debate.status == "running" and debate.wanted == "pause":
         return notice(debate.but(wanted=None), at, "The pause was taken back.")
     status.check(debate.status, "running")
@@ -67,6 +68,7 @@ def end(debate: Debate, at: str) -> Change:
         stop_requested_at=at,
         failure=None,
         wanted=None,
+        **UNTRIED,
     )
     return replace(turn_to(closing, "ending", at), ended=lost(debate, at))
 
@@ -78,7 +80,7 @@ def retry(debate: Debate, model: str | None, warning: str | None, at: str) -> Ch
         debate = _recast(debate, failure.actor, model)
     if warning and warning not in debate.warnings:
         debate = debate.but(warnings=(*debate.warnings, warning))
-    return turn_to(debate.but(failure=None, wanted=None), "running", at)
+    return turn_to(debate.but(failure=None, wanted=None, **UNTRIED), "running", at)
 
 
 def skip(debate: Debate, at: str) -> Change:

@@ -31,6 +31,7 @@ from moot.core.status import RUNNABLE
 from moot.core.times import iso
 from moot.core.transcript import UNDERSTUDY
 from moot.engine import failpoints, finish, news
+from moot.engine.behind import stands
 from moot.engine.calls import Patience, usage_of, used
 from moot.engine.floor import Floor
 from moot.engine.lease import Hand, Keeper, is_dead
@@ -121,11 +122,8 @@ class Advancer:
     async def advance(self, debate_id: str, place: str | None = None) -> Debate | None:
         """Carry a debate on, from that place. None if it is not to be had: a quiet end."""
         known, heard = self._recall.take(debate_id) or (None, None)
-        filed = await asyncio.to_thread(self._records.last_seq, debate_id)
         try:
-            claimed, turns = await self._store.claim(
-                debate_id, lambda row, beside: self._claim(row, beside, place, filed), known
-            )
+            claimed, turns = await self._claimed(debate_id, place, known)
         except NotClaimedError as reason:
             self._say_why(debate_id, reason)
             return None
@@ -154,6 +152,37 @@ class Advancer:
             self._recall.keep(run.debate, run.heard)
         return run.debate
 
+    async def _claimed(
+        self, debate_id: str, place: str | None, known: Debate | None
+    ) -> tuple[Change, list[Turn] | None]:
+        """Take the debate, unless its files hold more than the database."""
+        filed = await asyncio.to_thread(self._records.last_seq, debate_id)
+        claim = self._store.claim
+        try:
+            return await claim(debate_id, lambda row, n: self._claim(row, n, place, filed), known)
+        except BehindError as error:
+            if await stands(self._records, error):
+                raise
+            return await claim(debate_id, lambda row, n: self._claim(row, n, place, 0), known)
+        except MootError:
+            raise
+        except Exception as error:  # a row or a turn that cannot be read: nothing was claimed
+            await self._stumbled(debate_id, error)
+            raise NotClaimedError(f"it could not be claimed ({_name(error)})") from error
+
+    async def _stumbled(self, debate_id: str, trouble: Exception) -> None:
+        """Count an advance that came to nothing before the debate was taken."""
+        at = iso(self._clock.now())
+        log.error("%s could not be claimed: %s", debate_id, _name(trouble), exc_info=trouble)
+
+        def move(row: Debate) -> Change:
+            if moves.held(row, self._clock.now(), is_dead):
+                return Change(row)
+            return moves.stumble(row, row.fence, _stalled(trouble, at), at)
+
+        with suppress(Exception):  # its row cannot be read, either
+            await self._change(debate_id, move)
+
     async def _go_on(self, run: _Run, turns: list[Turn] | None) -> None:
         """Wave by wave, until the debate halts, is let go, or is lost."""
         if turns is not None:
@@ -161,6 +190,8 @@ class Advancer:
         if not run.debate.turns and not await self._can_be_filed(run):
             return
         while self._goes_on(run):
+            if run.wait and not self._waits_elsewhere(run):
+                await self._pause(run)
             suspect = run.debate.losses >= self._deaths
             async with self._floor.alone() if suspect else self._floor.shared():
                 if self._goes_on(run):  # it may have waited
@@ -212,7 +243,7 @@ class Advancer:
         now = self._clock.now()
         at = iso(now)
         if moves.behind(debate, filed):
-            raise BehindError(debate.id, debate.last_seq, filed)
+            raise BehindError(debate, filed)
         claimed = moves.claim(
             debate,
             owner=self._keeper.owner,
@@ -321,15 +352,12 @@ class Advancer:
         await self._commit(run, lambda row: finish.decision(row, turns, fence, at))
 
     async def _begin(self, run: _Run, ahead: Wave) -> tuple[Attempt, ...]:
-        """Wait if a try failed, check the budget, and put the calls on record."""
+        """Let the debate go for a long wait, check the budget, and put the calls on record."""
         fence, at = run.hand.fence, iso(self._clock.now())
-        if self._by_wave and run.wait > HOLD_SECONDS:
+        if self._waits_elsewhere(run):
             until, tries = self._clock.now() + run.wait, tuple(run.tries.items())
             await self._commit(run, lambda row: moves.wait(row, fence, until, tries, at))
             return ()
-        if run.wait:
-            await self._pause(run)
-            at = iso(self._clock.now())
         if limits.bounded(run.debate.limits):
             used, bounds = run.debate.usage, run.debate.limits
             cost, closing = self._estimates(run, ahead)
@@ -340,6 +368,10 @@ class Advancer:
                 return ()
         change = await self._commit(run, lambda row: moves.begin(row, fence, ahead.steps, at))
         return change.started
+
+    def _waits_elsewhere(self, run: _Run) -> bool:
+        """Whether a try is so far off that the debate is let go meanwhile."""
+        return self._by_wave and run.wait > HOLD_SECONDS
 
     async def _pause(self, run: _Run) -> None:
         """Wait before another try; a wish or a lost lease cuts it short."""

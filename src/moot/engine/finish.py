@@ -8,7 +8,7 @@ from moot.core import council, moves, packet
 from moot.core.change import Change, Decided, Record
 from moot.core.debate import Debate, Decision, Phase, Turn
 from moot.core.events import StatusChanged
-from moot.core.reading import Read
+from moot.core.reading import Read, Reading
 from moot.core.status import FINAL, RUNNABLE
 from moot.engine import failpoints
 from moot.ports import Filed, Records, ReportRow, Store
@@ -16,6 +16,7 @@ from moot.ports import Filed, Records, ReportRow, Store
 log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 1.0
+ROUNDS_AT_ONCE = 10  # that are filed before those who speak are let past again
 
 
 class Filer:
@@ -53,9 +54,12 @@ class Filer:
                 return
             ended = debate.status in FINAL
             known = (await self._store.reports([debate_id])).get(debate_id) if ended else None
-            filed = await self._write(debate, known.read if known else None)
+            read = known.read if known else None
+            if ended and read is None and (known is None or known.state == "making"):
+                read = await self.reading(debate)
+            filed = await self._write(debate, read)
             failpoints.hit("filed")
-            report = self._report(debate, filed) if ended and filed else None
+            report = self._report(debate, filed, read) if ended and filed else None
             await self._store.filed(debate_id, debate.last_seq, report)
 
     def file_round(self, debate_id: str) -> None:
@@ -68,17 +72,19 @@ class Filer:
     async def _file_rounds(self) -> None:
         while self._rounds:
             await self._patiently(self._until())
-            debate_id = next(iter(self._rounds), None)
-            if debate_id is None:  # closed meanwhile
-                return
-            del self._rounds[debate_id]
-            try:
-                async with self._turn:
-                    debate = await self._store.load(debate_id)
-                    if debate.status in RUNNABLE:
-                        await self._write(debate)
-            except Exception as error:  # it is filed when it halts, at the latest
-                log.warning("a round of %s could not be filed yet: %s", debate_id, error)
+            for debate_id in list(self._rounds)[:ROUNDS_AT_ONCE]:
+                if self._rounds.pop(debate_id, debate_id) is not None:
+                    return  # closed meanwhile
+                await self._file_round(debate_id)
+
+    async def _file_round(self, debate_id: str) -> None:
+        try:
+            async with self._turn:
+                debate = await self._store.load(debate_id)
+                if debate.status in RUNNABLE:
+                    await self._write(debate)
+        except Exception as error:  # it is filed when it halts, at the latest
+            log.warning("a round of %s could not be filed yet: %s", debate_id, error)
 
     def _until(self) -> float:
         return asyncio.get_running_loop().time() + PATIENCE_SECONDS
@@ -95,8 +101,14 @@ class Filer:
         events = await said(self._store, debate)
         return await asyncio.to_thread(self._records.file, debate, turns, events, read)
 
-    def _report(self, debate: Debate, filed: Filed) -> ReportRow:
-        """How its report stands: by extraction, made; by a model, wanted."""
+    async def reading(self, debate: Debate) -> Reading | None:
+        """What a model wrote of the debate, if its files hold it: it is not paid for again."""
+        return await asyncio.to_thread(self._records.reading, debate)
+
+    def _report(self, debate: Debate, filed: Filed, read: Read) -> ReportRow:
+        """How its report stands: by extraction, made; by a model, made or wanted."""
+        if isinstance(read, Reading):
+            return written(debate.id, read, filed.summary)
         wanted = bool(self._model and debate.turns)
         return ReportRow(
             debate.id,
@@ -107,6 +119,15 @@ class Filer:
             error=filed.error,
             made_at=debate.ended_at or debate.updated_at,
         )
+
+
+def written(debate_id: str, read: Reading, summary: str) -> ReportRow:
+    """A report that a model has written."""
+    calls = read.usage.calls
+    return ReportRow(
+        debate_id, "made", "model", read.model, summary, read, None, calls, 0.0, read.usage,
+        read.made_at,
+    )  # fmt: skip
 
 
 def at_rest(debate: Debate) -> bool:

@@ -24,7 +24,7 @@ from moot.core.times import iso
 from moot.core.transcript import UNDERSTUDY
 from moot.engine import failpoints
 from moot.engine.calls import Patience, usage_of, used
-from moot.engine.finish import Filer
+from moot.engine.finish import Filer, written
 from moot.errors import (
     InputError,
     MootError,
@@ -162,6 +162,12 @@ class Reporter:
             )
         turns = await self._store.turns(debate_id)
         before = (await self._store.reports([debate_id])).get(debate_id)
+        if not asked and (found := await self._filer.reading(debate)):
+            made = await self._report(debate, turns, found)
+            adopted = written(debate_id, found, report.brief(made))
+            await self._store.change_report(debate_id, lambda _: adopted, refile=True)
+            await self._filer.file(debate_id)
+            return made
         row = await self._store.change_report(debate_id, self._claim(debate_id, model, asked))
         otherwise = before.state if before and asked else "making"
         job = _Job(debate, turns, model or "", row, otherwise)

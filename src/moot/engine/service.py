@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from moot.core import moves, request, verbs, voices
-from moot.core.change import BehindError, Change
+from moot.core.change import Change
 from moot.core.debate import Debate, Turn
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.export import Kind, export
@@ -18,6 +18,7 @@ from moot.core.times import iso
 from moot.engine import news
 from moot.engine.advance import Advancer
 from moot.engine.agents import Agents
+from moot.engine.behind import behind
 from moot.engine.ear import Subscription
 from moot.engine.finish import Filer, at_rest
 from moot.engine.ids import new_id
@@ -330,8 +331,8 @@ class Service:
 
     async def get(self, debate_id: str) -> Debate:
         debate = self._shown(await self._store.load(check_id(debate_id)))
-        if behind := await self._behind(debate):
-            return debate.but(warnings=(*debate.warnings, f"{WARN_FILES_AHEAD}: {behind}"))
+        if wrong := await behind(self._records, lambda: self._store.load(debate_id)):
+            return debate.but(warnings=(*debate.warnings, f"{WARN_FILES_AHEAD}: {wrong}"))
         return debate
 
     async def find(self, search: Search | None = None) -> Found:
@@ -511,8 +512,9 @@ class Service:
         self, debate_id: str, move: Callable[[Debate, str], Change], *, go: bool = False
     ) -> Debate:
         at = iso(self._clock.now())
-        if behind := await self._behind(await self._store.load(check_id(debate_id))):
-            raise StateError(str(behind))
+        check_id(debate_id)
+        if wrong := await behind(self._records, lambda: self._store.load(debate_id)):
+            raise StateError(str(wrong))
         change = await self._store.change(debate_id, lambda row: move(self._shown(row), at))
         self._publish(change)
         if go:
@@ -530,15 +532,6 @@ class Service:
         else:
             if debate.status in FINAL:
                 self._reporter.begin(debate.id)
-
-    async def _behind(self, debate: Debate) -> BehindError | None:
-        """What is wrong if its files hold more than the database: then nothing may change it."""
-        if debate.status in FINAL:
-            return None
-        filed = await asyncio.to_thread(self._records.last_seq, debate.id)
-        if not moves.behind(debate, filed):
-            return None
-        return BehindError(debate.id, debate.last_seq, filed)
 
     def _shown(self, debate: Debate) -> Debate:
         """A format that is switched off is out of every interface; its data stays."""

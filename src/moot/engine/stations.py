@@ -15,8 +15,9 @@ from moot.core.status import FINAL
 from moot.core.times import iso
 from moot.engine import failpoints, news
 from moot.engine.agents import Agents, entry, named, until_free
+from moot.engine.behind import behind
 from moot.errors import InputError, MootError, NotFoundError, StateError
-from moot.ports import Bus, Clock, Dispatcher, Formats, ModelCard, StationStore
+from moot.ports import Bus, Clock, Dispatcher, Formats, ModelCard, Records, StationStore
 
 PREVIEWED = 5
 EARLIER_SECONDS = 60.0
@@ -32,6 +33,7 @@ class Stations:
     def __init__(
         self,
         store: StationStore,
+        records: Records,
         agents: Agents,
         bus: Bus,
         dispatcher: Dispatcher,
@@ -45,6 +47,7 @@ class Stations:
         writer: str | None = None,
     ) -> None:
         self._store = store
+        self._records = records
         self._agents = agents
         self._bus = bus
         self._dispatcher = dispatcher
@@ -179,6 +182,7 @@ class Stations:
                 f"{conversation_id} is {known.debate.status} and cannot be aired; schedule another."
             )
         if known.waiting:
+            await self._check_files(conversation_id)
             await self._on(
                 known.station_id,
                 lambda board: airing.run(board, conversation_id, self._clock.now(), self._recast),
@@ -189,11 +193,21 @@ class Stations:
         """Take one off that waits. Said twice, it does nothing more."""
         known = await self.conversation(conversation_id)
         if known.debate.status != "stopped":
+            await self._check_files(conversation_id)
             await self._on(
                 known.station_id,
                 lambda board: airing.cancel(board, conversation_id, self._clock.now()),
             )
         return await self.conversation(conversation_id)
+
+    async def _check_files(self, conversation_id: str) -> None:
+        """Refuse to touch a conversation whose files hold more than the database."""
+
+        async def load() -> Debate:
+            return (await self.conversation(conversation_id)).debate
+
+        if wrong := await behind(self._records, load):
+            raise StateError(str(wrong))
 
     async def reorder(self, station_id: str, ids: Sequence[str]) -> list[Conversation]:
         """The times stay; what waits is dealt out over them in that order."""

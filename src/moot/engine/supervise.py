@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from moot.core import moves
-from moot.core.change import BehindError
 from moot.core.status import RUNNABLE
+from moot.engine.behind import behind
 from moot.engine.finish import Filer
 from moot.engine.lease import is_dead
 from moot.errors import MootError
@@ -109,9 +109,8 @@ class Supervisor:
         debate = await self._store.load(debate_id)
         if debate.status not in RUNNABLE or not self._enabled(debate.format):
             return False
-        filed = await asyncio.to_thread(self._records.last_seq, debate_id)
-        if moves.behind(debate, filed):
-            raise BehindError(debate_id, debate.last_seq, filed)
+        if wrong := await behind(self._records, lambda: self._store.load(debate_id)):
+            raise wrong
         self._dispatcher.dispatch(debate)
         return True
 

@@ -5,6 +5,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +17,7 @@ from moot.core import codec, council, packet, report, report_page, report_text, 
 from moot.core.debate import Debate, Turn
 from moot.core.events import StatusChanged
 from moot.core.format import digest
-from moot.core.reading import Read
+from moot.core.reading import Read, Reading, of_report
 from moot.errors import StorageError
 from moot.ports import Filed
 
@@ -31,6 +32,8 @@ DECISION = ("consensus.json", "final-packet.json", "final-packet.md")
 WRITTEN = ("debates", "decisions", "worklogs")
 """The folders in `records`."""
 _TEMPORARY = ".tmp"
+_HEAD = 1 << 18  # bytes of a transcript that hold all of its debate but what was said
+_LAST_SEQ = re.compile(rb'^  "last_seq": (\d{1,12}),?$', re.MULTILINE)
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError)
 """What reading a file that is damaged may raise."""
 
@@ -104,18 +107,31 @@ class Folder:
 
     def last_seq(self, debate_id: str) -> int:
         """Up to which entry of the log the files go; 0 if there are none."""
-        root = self._path(debate_id)
+        root, listed, told = self._path(debate_id), 0, 0
         with suppress(*_DAMAGED):
-            return int(json.loads((root / MANIFEST).read_bytes())["lastSeq"])
+            listed = int(json.loads((root / MANIFEST).read_bytes())["lastSeq"])
+        with suppress(*_DAMAGED), (root / "transcript.json").open("rb") as transcript:
+            # it is written before the manifest, and its beginning says how far it goes
+            found = _LAST_SEQ.search(transcript.read(_HEAD))
+            told = int(found[1]) if found else 0
+        return max(listed, told)
+
+    def reading(self, debate: Debate) -> Reading | None:
+        """What a model wrote of the debate, if the report of the same state of it holds that."""
+        path = self._path(debate.id) / REPORT[0]
         with suppress(*_DAMAGED):
-            return int(_filed(root)["last_seq"])  # the manifest is damaged, or not there yet
-        return 0
+            read = of_report(json.loads(path.read_bytes()))
+            same = self.last_seq(debate.id) == debate.last_seq
+            return read if same and isinstance(read, Reading) else None
+        return None
 
     def ended_at(self, debate: Debate) -> str | None:
         """When the debate ended by its files, if they go one entry further than the database."""
         if self.last_seq(debate.id) != debate.last_seq + 1:
             return None
-        return _filed(self._path(debate.id)).get("ended_at")
+        filed = _filed(self._path(debate.id))
+        decided = filed.get("status") == "completed" and filed.get("outcome")
+        return filed.get("ended_at") if decided else None
 
     def _write(self, files: dict[Path, bytes]) -> None:
         for path, data in files.items():

@@ -4,7 +4,7 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -14,12 +14,12 @@ from sqlalchemy import bindparam, delete, select, text
 
 from moot.core import codec, council, moves, packet, report
 from moot.core.change import Ended, Record
-from moot.core.debate import NO_USAGE, Debate, Turn
+from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.ids import check_id
 from moot.core.reading import Read, Reading, encode
 from moot.core.status import FINAL, RUNNABLE
-from moot.errors import DuplicateError, MootError, NotFoundError
+from moot.errors import DuplicateError, MootError, NotFoundError, StorageError
 from moot.ports import ReportRow
 from moot.store import attempts, log, outcomes, reports, runs
 from moot.store.files import Folder
@@ -33,6 +33,8 @@ from moot.store.tables import runs as runs_table
 from moot.store.tables import turns as turns_table
 
 EVERYTHING = 2**31 - 1
+MANIFEST_ALONE = "manifest"
+"""In every finding that is about the manifest, or about what it says of a file."""
 CATCH_UP = "Run `moot reindex --from-files` to bring the database up to the files."
 
 RECORDS_OF = Query(
@@ -181,7 +183,7 @@ def compare(replay: Replay, rows: Rows) -> list[str]:
     if ours != theirs:
         return issues
     file, row = codec.filed(debate), codec.filed(rows.debate)
-    if debate.status == "paused":  # what a call cost that a pause called off is counted later
+    if debate.status not in FINAL:  # what a call cost that was called off is counted later
         file["usage"] = row["usage"]
     for path in differences(_plain(row), _plain(file)):
         issues.append(f"transcript.json and debate_runs disagree on {shown(path)}.")
@@ -301,7 +303,10 @@ async def reindex(database: SqlDatabase, home: Path, *, from_files: bool = False
     for debate_id in await asyncio.to_thread(_folders, home):
         done.found += 1
         replay = await asyncio.to_thread(read_folder, home, debate_id)
-        if damaged := [issue for issue in replay.issues if issue.startswith(SOURCES)]:
+        damaged = [issue for issue in replay.issues if issue.startswith(SOURCES)]
+        if from_files:  # a process may have died between the files and their manifest
+            damaged = [issue for issue in damaged if MANIFEST_ALONE not in issue]
+        if damaged:
             done.skipped[debate_id] = damaged
             continue
         try:
@@ -313,7 +318,9 @@ async def reindex(database: SqlDatabase, home: Path, *, from_files: bool = False
             done.skipped[debate_id] = error.issues
         except DuplicateError:
             done.skipped[debate_id] = ["The database has other rows in the place of its turns."]
-        except (OverflowError, TypeError, ValueError) as error:  # a value that no column takes
+        except StorageError:
+            raise
+        except Exception as error:  # a value that no column takes, or rows that are damaged
             done.skipped[debate_id] = [f"Its rows cannot be written: {shown(why(error))}."]
         else:
             if added:
@@ -357,9 +364,25 @@ def catch_up(conn: Connection, replay: Replay) -> bool:
     # whoever still has the debate in hand is fenced off; what its calls cost stays on record
     attempts.end(conn, debate.id, Ended(None, "unknown", debate.updated_at))
     runs.keep_format(conn, debate.rules)
-    runs.change(conn, before.debate, debate.but(fence=before.debate.fence + 1))
+    whole = debate.but(fence=before.debate.fence + 1)
+    if any(MANIFEST_ALONE in issue for issue in replay.issues):
+        whole = whole.but(files_seq=0)  # its manifest is to be written again
+    if debate.status not in FINAL:  # it goes on counting from the calls that are on record
+        whole = whole.but(usage=_more(debate.usage, before.debate.usage))
+    runs.change(conn, before.debate, whole)
     index(conn, replay)
     return True
+
+
+def _more(one: Usage, other: Usage) -> Usage:
+    """What was used at least, of two records of the same calls and perhaps further ones."""
+    return Usage(
+        max(one.input_tokens, other.input_tokens),
+        max(one.output_tokens, other.output_tokens),
+        max(one.cost_usd, other.cost_usd),
+        max(one.calls, other.calls),
+        one.estimated or other.estimated,
+    )
 
 
 def index(conn: Connection, replay: Replay) -> bool:
@@ -409,8 +432,15 @@ async def behind(database: SqlDatabase, home: Path) -> tuple[list[str], int]:
     folder = Folder(home)
 
     def look(conn: Connection) -> list[str]:
-        rows = [runs.load(conn, debate_id) for debate_id in unfinished]
-        return [row.id for row in rows if moves.behind(row, folder.last_seq(row.id))]
+        found: list[str] = []
+        for debate_id in unfinished:
+            with suppress(Exception):  # a row that cannot be read is nobody's to compare
+                row = runs.load(conn, debate_id)
+                filed = folder.last_seq(debate_id)
+                decided = moves.concludes(row, filed) and folder.ended_at(row)
+                if moves.behind(row, filed) and not decided:
+                    found.append(debate_id)
+        return found
 
     on_disk = await asyncio.to_thread(_folders, home)
     known = await database.read(lambda conn: log.reached(conn, on_disk))

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ParamSpec, cast
+from typing import Any, Literal, ParamSpec, cast
 
 from pydantic import ValidationError
 
@@ -299,13 +299,19 @@ def _rebuild(
     try:
         turns = tuple(read_turn(said) for said in _list(whole["turns"]))
         made = read_debate(whole["debate"], request["rules"], request.get("received"))
-        debate = made.but(files_seq=made.last_seq)
+        debate = made.but(files_seq=made.last_seq, wanted=_wanted(made))
         said = _list(whole["events"])
         events = tuple(read_status(debate.id, event["seq"], event) for event in said)
     except Exception as error:  # whatever hostile values make the validators do
         if whole is not None and request is not None:
             findings.add("transcript.json", f"it does not give a debate: {why(error)}.")
     return debate, turns, events
+
+
+def _wanted(debate: Debate) -> Literal["stop"] | None:
+    """A stop that was accepted, and not obeyed yet when the files were written, still stands."""
+    asked = debate.stop_requested_at is not None and debate.stop_reason is None
+    return "stop" if asked and debate.status not in FINAL else None
 
 
 def _follows(
