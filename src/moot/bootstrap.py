@@ -200,8 +200,8 @@ async def open_service(
     library = SqlStations(database)
     agents = Agents(library, clock, normalize)
     stations = Stations(
-        library, records, agents, bus, dispatcher, clock, formats, new_id, normalize, voices.defaults,
-        voice.card, voices.look, writer,
+        library, records, agents, bus, dispatcher, clock, formats, new_id, normalize,
+        voices.defaults, voice.card, voices.look, writer,
     )  # fmt: skip
     service = Service(
         store=store,
