@@ -5,9 +5,9 @@ export UV_COMPILE_BYTECODE = 1
 BIN = .venv/bin
 UV = $(BIN)/uv
 # What runs on Postgres as it does on SQLite.
-BOTH = tests/acceptance tests/integration/test_stations.py tests/crash/test_kill.py tests/crash/test_stop.py tests/crash/test_shutdown.py tests/crash/test_streams.py
+BOTH = tests/acceptance tests/integration/test_stations.py tests/integration/test_hold.py tests/crash/test_kill.py tests/crash/test_stop.py tests/crash/test_shutdown.py tests/crash/test_streams.py
 # What of these make test runs on Postgres: what asks most of the database, the longest first. make stress runs all.
-QUICK = $(addprefix tests/,acceptance/test_council.py crash/test_kill.py acceptance/test_verbs.py crash/test_stop.py acceptance/test_http.py integration/test_stations.py acceptance/test_formats.py)
+QUICK = $(addprefix tests/,acceptance/test_council.py crash/test_kill.py acceptance/test_verbs.py crash/test_stop.py acceptance/test_http.py integration/test_stations.py integration/test_hold.py acceptance/test_formats.py)
 # Hundreds of processes start: what the first compiles, the others find. Of files, those of failures stay.
 PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -o tmp_path_retention_policy=failed
 NPM = PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web

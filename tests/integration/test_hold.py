@@ -1094,6 +1094,7 @@ def test_nothing_is_said_that_could_not_be_filed(settings: Settings) -> None:
         async with open_service(settings, speaker=speaker, recover=False) as service:
             made = await service.create("m", format="duel", start=False)
             shutil.rmtree(settings.home / "records", ignore_errors=True)
+            settings.home.mkdir(exist_ok=True)
             (settings.home / "records").write_text("in the way")
             await service.start(made.id)
 
