@@ -258,7 +258,7 @@ def _brief(rules: Format, asked: Mapping[str, Any]) -> dict[str, Any]:
         )
     given = _list(asked, "constraints")
     if not all(isinstance(text, str) for text in given):
-        raise InputError("constraints: each of them is a text.", "constraints")
+        raise InputError("constraints: each of them must be a text.", "constraints")
     constraints = [one_line(text, MAX_BIO) for text in given]
     if len(constraints) > MAX_CONSTRAINTS or not all(constraints):
         raise InputError(
