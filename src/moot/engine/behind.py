@@ -9,17 +9,17 @@ from moot.core.debate import Debate
 from moot.ports import Records
 
 
-async def behind(records: Records, load: Callable[[], Awaitable[Debate]]) -> BehindError | None:
+async def behind(
+    records: Records, debate: Debate, load: Callable[[], Awaitable[Debate]]
+) -> BehindError | None:
     """What is wrong if a debate is behind its files: then nobody may continue or change it.
 
-    The row is loaded again before that is said: what is committed and filed in between is no such
-    case.
+    It is loaded again before that is said: it may have been committed and filed in between.
     """
-    debate = await load()
     filed = await asyncio.to_thread(records.last_seq, debate.id)
     if not moves.behind(debate, filed):
         return None
-    debate = await load()  # it may have gone on meanwhile
+    debate = await load()
     error = BehindError(debate, filed)
     return error if moves.behind(debate, filed) and await stands(records, error) else None
 

@@ -73,8 +73,9 @@ class Filer:
         while self._rounds:
             await self._patiently(self._until())
             for debate_id in list(self._rounds)[:ROUNDS_AT_ONCE]:
-                if self._rounds.pop(debate_id, debate_id) is not None:
+                if debate_id not in self._rounds:
                     return  # closed meanwhile
+                del self._rounds[debate_id]
                 await self._file_round(debate_id)
 
     async def _file_round(self, debate_id: str) -> None:

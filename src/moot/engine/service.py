@@ -331,7 +331,7 @@ class Service:
 
     async def get(self, debate_id: str) -> Debate:
         debate = self._shown(await self._store.load(check_id(debate_id)))
-        if wrong := await behind(self._records, lambda: self._store.load(debate_id)):
+        if wrong := await behind(self._records, debate, lambda: self._store.load(debate_id)):
             return debate.but(warnings=(*debate.warnings, f"{WARN_FILES_AHEAD}: {wrong}"))
         return debate
 
@@ -512,8 +512,8 @@ class Service:
         self, debate_id: str, move: Callable[[Debate, str], Change], *, go: bool = False
     ) -> Debate:
         at = iso(self._clock.now())
-        check_id(debate_id)
-        if wrong := await behind(self._records, lambda: self._store.load(debate_id)):
+        debate = await self._store.load(check_id(debate_id))
+        if wrong := await behind(self._records, debate, lambda: self._store.load(debate_id)):
             raise StateError(str(wrong))
         change = await self._store.change(debate_id, lambda row: move(self._shown(row), at))
         self._publish(change)

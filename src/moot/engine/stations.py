@@ -182,7 +182,7 @@ class Stations:
                 f"{conversation_id} is {known.debate.status} and cannot be aired; schedule another."
             )
         if known.waiting:
-            await self._check_files(conversation_id)
+            await self._check_files(known)
             await self._on(
                 known.station_id,
                 lambda board: airing.run(board, conversation_id, self._clock.now(), self._recast),
@@ -193,20 +193,20 @@ class Stations:
         """Take one off that waits. Said twice, it does nothing more."""
         known = await self.conversation(conversation_id)
         if known.debate.status != "stopped":
-            await self._check_files(conversation_id)
+            await self._check_files(known)
             await self._on(
                 known.station_id,
                 lambda board: airing.cancel(board, conversation_id, self._clock.now()),
             )
         return await self.conversation(conversation_id)
 
-    async def _check_files(self, conversation_id: str) -> None:
+    async def _check_files(self, known: Conversation) -> None:
         """Refuse to touch a conversation whose files hold more than the database."""
 
         async def load() -> Debate:
-            return (await self.conversation(conversation_id)).debate
+            return (await self.conversation(known.debate.id)).debate
 
-        if wrong := await behind(self._records, load):
+        if wrong := await behind(self._records, known.debate, load):
             raise StateError(str(wrong))
 
     async def reorder(self, station_id: str, ids: Sequence[str]) -> list[Conversation]:
