@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -326,6 +327,32 @@ def test_a_suspect_is_spoken_alone(tmp_path: Path) -> None:
             await asyncio.gather(*waves)
             assert beside.pop(suspect.id) == 1
             assert max(beside.values()) > 1
+
+    go(work())
+
+
+@pytest.mark.sqlite_only
+def test_a_turn_that_the_row_does_not_know_of_is_paid_for_once(tmp_path: Path) -> None:
+    """A worker that remembers the debate must not speak on from memory: it reads it again."""
+
+    async def work() -> None:
+        post, speaker = Post(), ScriptedSpeaker()
+        async with workers(tmp_path, speaker, post) as service:
+            await service.create("m", format="duel")
+            (letter,) = post.take()
+            await service.wave(*letter)
+            file = tmp_path / ".agentic" / "kofnote_search.sqlite"
+            with closing(sqlite3.connect(file)) as conn:  # Ben's turn, and nothing else of it
+                conn.execute(
+                    "INSERT INTO debate_turns (debate_id, seq, round, stage, actor, name, kind,"
+                    " text, status, model, input_tokens, output_tokens, cost_usd, calls,"
+                    " estimated, started_at, committed_at) SELECT debate_id, 90, 1, stage, 'ben',"
+                    " 'Ben', kind, 'Foreign.', status, model, 0, 0, 0, 1, 0, started_at,"
+                    " committed_at FROM debate_turns"
+                )
+                conn.commit()
+            await deliver(service, post)
+            assert len(speaker.calls) == 6, "one for each of five turns, and one in vain"
 
     go(work())
 

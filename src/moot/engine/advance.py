@@ -37,6 +37,7 @@ from moot.engine.floor import Floor
 from moot.engine.lease import Hand, Keeper, is_dead
 from moot.engine.recall import Recall
 from moot.errors import (
+    DuplicateError,
     MootError,
     PacketError,
     ProviderEchoError,
@@ -164,9 +165,10 @@ class Advancer:
             if await stands(self._records, error):
                 raise
             return await claim(debate_id, lambda row, n: self._claim(row, n, place, 0), known)
-        except MootError:
-            raise
-        except Exception as error:  # a row or a turn that cannot be read: nothing was claimed
+        except Exception as error:
+            if isinstance(error, MootError) and not isinstance(error, DuplicateError):
+                raise
+            # rows that cannot be read, or that stand where new ones must: nothing was claimed
             await self._stumbled(debate_id, error)
             raise NotClaimedError(f"it could not be claimed ({_name(error)})") from error
 
@@ -736,7 +738,7 @@ def _round_over(before: Debate, after: Debate) -> bool:
 
 def _stalled(trouble: Exception, at: str) -> Failure:
     """Why a debate came no further, for whoever reads of it."""
-    if isinstance(trouble, StorageError):
+    if isinstance(trouble, StorageError) and not isinstance(trouble, DuplicateError):
         return Failure(trouble.code, trouble.message, "", "", moves.MAX_STALLS, at)
     words = (
         f"moot tried {moves.MAX_STALLS} times to advance this debate and came no further, because "
