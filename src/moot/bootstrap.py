@@ -4,7 +4,7 @@ import asyncio
 import gc
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -15,7 +15,7 @@ from moot.engine.advance import Advancer
 from moot.engine.agents import Agents
 from moot.engine.finish import Filer
 from moot.engine.ids import new_id
-from moot.engine.lease import Keeper
+from moot.engine.lease import Census, Keeper
 from moot.engine.reporting import Reporter
 from moot.engine.service import Service
 from moot.engine.stations import Stations
@@ -27,11 +27,12 @@ from moot.models.places import HUB, PYPI, Places, pip_files, pip_index
 from moot.models.router import UNDERSTUDY, Providers, Router, normalize
 from moot.models.understudy import Understudy
 from moot.models.vendors import Place
-from moot.ports import Bus, Clock, Dispatcher, Meter, Speaker
+from moot.ports import Bus, Clock, Dispatcher, Meter, Records, Speaker
 from moot.settings import Settings, secret
 from moot.store import schema
 from moot.store.files import Folder
 from moot.store.formats import FormatFiles
+from moot.store.query import SqlDatabase
 from moot.store.stations import SqlStations
 from moot.store.store import SqlStore, open_database
 
@@ -159,6 +160,24 @@ def _collect_less_often() -> None:
         gc.set_threshold(20_000, 20, 20)
 
 
+@dataclass(frozen=True, slots=True)
+class Instead:
+    """Parts to build the engine from in place of those that the settings name, for tests."""
+
+    database: SqlDatabase | None = None
+    records: Records | None = None
+    bus: Bus | None = None
+    dispatcher: Dispatcher | None = None
+    census: Census | None = None
+    new_id: Callable[[float], str] = new_id
+
+
+def _database(settings: Settings, meter: Meter | None) -> SqlDatabase:
+    schema.prepare(settings.database)
+    timed = meter.committed if meter else None
+    return open_database(settings.database, settings.connections, timed)
+
+
 @asynccontextmanager
 async def open_service(
     settings: Settings | None = None,
@@ -172,6 +191,7 @@ async def open_service(
     meter: Meter | None = None,
     found: Callable[[str], None] = lambda _: None,
     place: Place | None = None,
+    instead: Instead = Instead(),  # noqa: B008  it is frozen
 ) -> AsyncGenerator[Service]:
     """The engine on the user's home.
 
@@ -184,23 +204,22 @@ async def open_service(
     apart = settings.broker_url is not None  # workers advance, wherever they are
     writer = _report_model(settings)
     voices = router(settings, pace, place)
-    dispatcher = _dispatcher(settings)
-    schema.prepare(settings.database)
-    timed = meter.committed if meter else None
-    database = open_database(settings.database, settings.connections, timed)
+    dispatcher = instead.dispatcher or _dispatcher(settings)
+    database = instead.database or _database(settings, meter)
     voice: Speaker = speaker or voices
     if meter:
         voice = MeteredSpeaker(voice, meter.called)
     clock = clock or database  # on many machines, the one clock that all of them can see
-    store, records, bus = SqlStore(database), Folder(settings.home), _bus(settings)
-    keeper = Keeper(store, clock, settings.lease_seconds)
+    store, bus = SqlStore(database), instead.bus or _bus(settings)
+    records = instead.records or Folder(settings.home)
+    keeper = Keeper(store, clock, settings.lease_seconds, instead.census)
     formats = FormatFiles(settings.home, settings.disabled_formats)
     filer = Filer(store, records, keeper.holding, writer)
     reporter = Reporter(store, filer, voice, clock, writer)
     library = SqlStations(database)
     agents = Agents(library, clock, normalize)
     stations = Stations(
-        library, records, agents, bus, dispatcher, clock, formats, new_id, normalize,
+        library, records, agents, bus, dispatcher, clock, formats, instead.new_id, normalize,
         voices.defaults, voice.card, voices.look, writer,
     )  # fmt: skip
     service = Service(
@@ -218,7 +237,7 @@ async def open_service(
         supervisor=Supervisor(
             store, filer, records, dispatcher, clock, settings.sweep_seconds, formats.enabled,
             settings.lease_seconds if apart else 0.0, stations.look if air else None,
-            reporter.look,
+            reporter.look, is_dead=keeper.is_dead,
         ),
         agents=agents,
         stations=stations,
@@ -232,6 +251,7 @@ async def open_service(
         card=voice.card,
         writer=writer,
         default_models=voices.defaults,
+        new_id=instead.new_id,
     )  # fmt: skip
     bus.on_nudge(keeper.look)
     try:

@@ -34,7 +34,7 @@ from moot.engine import failpoints, finish, news
 from moot.engine.behind import stands
 from moot.engine.calls import Patience, usage_of, used
 from moot.engine.floor import Floor
-from moot.engine.lease import Hand, Keeper, is_dead
+from moot.engine.lease import Hand, Keeper
 from moot.engine.recall import Recall
 from moot.errors import (
     DuplicateError,
@@ -178,7 +178,7 @@ class Advancer:
         log.error("%s could not be claimed: %s", debate_id, _name(trouble), exc_info=trouble)
 
         def move(row: Debate) -> Change:
-            if moves.held(row, self._clock.now(), is_dead):
+            if moves.held(row, self._clock.now(), self._keeper.is_dead):
                 return Change(row)
             return moves.stumble(row, row.fence, _stalled(trouble, at), at)
 
@@ -252,7 +252,7 @@ class Advancer:
             now=now,
             lease=self._keeper.lease_seconds,
             at=at,
-            dead=is_dead,
+            dead=self._keeper.is_dead,
             place=place,
             beside=beside,
         )

@@ -70,6 +70,16 @@ def is_dead(owner: str) -> bool:
     return _start_time(pid) != began
 
 
+class Census:
+    """Which processes there are: this one's name, and whether another is known to be gone."""
+
+    def owner_name(self) -> str:
+        return owner_name()
+
+    def is_dead(self, owner: str) -> bool:
+        return is_dead(owner)
+
+
 class Hand:
     """One debate in hand: its fence, and the calls that must be called off when it is lost."""
 
@@ -127,8 +137,12 @@ class Keeper:
     It goes by the monotonic clock: setting the wall clock must not stall it.
     """
 
-    def __init__(self, store: Store, clock: Clock, lease_seconds: float) -> None:
-        self.owner = owner_name()
+    def __init__(
+        self, store: Store, clock: Clock, lease_seconds: float, who: Census | None = None
+    ) -> None:
+        who = who or Census()
+        self.owner = who.owner_name()
+        self.is_dead = who.is_dead
         self.lease_seconds = lease_seconds
         self._store = store
         self._clock = clock

@@ -21,8 +21,7 @@ from moot.engine.agents import Agents
 from moot.engine.behind import behind
 from moot.engine.ear import Subscription
 from moot.engine.finish import Filer, at_rest
-from moot.engine.ids import new_id
-from moot.engine.lease import Keeper, is_dead
+from moot.engine.lease import Keeper
 from moot.engine.reporting import Reporter
 from moot.engine.stations import Stations
 from moot.engine.supervise import Supervisor
@@ -93,6 +92,7 @@ class Service:
         card: Callable[[str], ModelCard],
         writer: str | None,
         default_models: tuple[str, ...],
+        new_id: Callable[[float], str],
     ) -> None:
         self.supervisor = supervisor
         self.agents = agents
@@ -115,6 +115,7 @@ class Service:
         self._look = look
         self._card = card
         self._writer = writer
+        self._new_id = new_id
         self.default_models = default_models
         """What seats without a model take, in turn."""
         self._closed = False
@@ -198,7 +199,7 @@ class Service:
         now = self._clock.now()
         debate = request.build(
             **wanted,
-            debate_id=new_id(now),
+            debate_id=self._new_id(now),
             at=iso(now),
             rules=rules,
             default_model=self.default_models,
@@ -540,7 +541,7 @@ class Service:
         return debate
 
     def _in_flight(self, debate: Debate) -> bool:
-        return moves.held(debate, self._clock.now(), is_dead)
+        return moves.held(debate, self._clock.now(), self._keeper.is_dead)
 
     def _publish(self, change: Change) -> None:
         news.tell(self._bus, change.events)

@@ -11,7 +11,6 @@ from moot.core import moves
 from moot.core.status import RUNNABLE
 from moot.engine.behind import behind
 from moot.engine.finish import Filer
-from moot.engine.lease import is_dead
 from moot.errors import MootError
 from moot.ports import Clock, Dispatcher, Records, Store, Unfinished
 
@@ -48,7 +47,10 @@ class Supervisor:
         patience: float = 0.0,
         look: Callable[[], Awaitable[list[str]]] | None = None,
         reports: Callable[[], Awaitable[None]] | None = None,
+        *,
+        is_dead: Callable[[str], bool],
     ) -> None:
+        self._is_dead = is_dead
         self._reports = reports
         self._look = look
         self._enabled = enabled
@@ -91,7 +93,7 @@ class Supervisor:
     async def _queue_again(self) -> list[str]:
         """Queue what nobody alive has in hand."""
         now = self._clock.now()
-        free = [one for one in await self._store.unfinished(now) if _free(one, now)]
+        free = [one for one in await self._store.unfinished(now) if self._free(one, now)]
         known, self._watched = self._watched, {}
         waiting = await self._dispatcher.waiting() if free and self._patience else None
         lost: list[str] = []
@@ -104,6 +106,10 @@ class Supervisor:
                     lost.append(one.id)
             seen.due = now + max(self._patience, now - seen.since)
         return lost
+
+    def _free(self, one: Unfinished, now: float) -> bool:
+        """Whether nobody alive has it in hand."""
+        return not moves.is_held(one.lease_owner, one.lease_until, now, self._is_dead)
 
     async def _dispatched(self, debate_id: str) -> bool:
         debate = await self._store.load(debate_id)
@@ -148,8 +154,3 @@ class Supervisor:
                 log.error("a sweep failed at: %s", place, exc_info=error)
         else:
             self._said.pop(place, None)
-
-
-def _free(one: Unfinished, now: float) -> bool:
-    """Whether nobody alive has it in hand."""
-    return not moves.is_held(one.lease_owner, one.lease_until, now, is_dead)

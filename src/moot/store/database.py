@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,9 @@ LEAST_ROOM = 8 << 20  # bytes
 
 
 @dataclass(slots=True)
-class _Job:
+class Job:
+    """A function to run in a transaction, who waits for it, and what came of it."""
+
     fn: Callable[[Connection], Any]
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
@@ -44,8 +46,8 @@ class Database:
     def __init__(self, path: Path, timed: Callable[[float], None] | None = None) -> None:
         self.path = path
         self._timed = timed  # takes the seconds of each write, from asking to on disk
-        self._jobs: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
-        self._waiting: list[_Job] = []
+        self._jobs: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
+        self._waiting: list[Job] = []
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="moot-read")
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
@@ -58,7 +60,7 @@ class Database:
         Whoever is cancelled while waiting has still asked: the write goes on.
         """
         loop = asyncio.get_running_loop()
-        job = _Job(fn, loop, loop.create_future())
+        job = Job(fn, loop, loop.create_future())
         if not self._waiting:
             loop.call_soon(self._hand_over)
         self._waiting.append(job)
@@ -113,8 +115,7 @@ class Database:
             raise storage_error(error, self.path) from error
 
     def _write_groups(self) -> None:
-        driver: sqlite3.Connection | None = None
-        conn: Connection | None = None
+        writer = Writer(self.path)
         last = False
         while not last and (group := self._jobs.get()) is not None:
             while not self._jobs.empty():
@@ -123,27 +124,44 @@ class Database:
                     last = True
                     break
                 group += more
-            try:
-                driver = driver or connect(self.path)
-                conn = conn or Connection("sqlite", driver, seen={})
-                _run_group(driver, conn, group)
-            except BaseException as error:  # whoever waits must hear of it, whatever it is
-                if driver is not None and driver.in_transaction:
-                    driver.execute("ROLLBACK")
-                conn = None
-                for failed in group:
-                    failed.error = self._translate(error)
-            _deliver(group)
-        if driver is not None:
-            driver.close()
+            writer.run(group)
+            deliver(group)
+        writer.close()
+
+
+class Writer:
+    """The one connection that writes, and what it knows of the rows it wrote."""
+
+    def __init__(self, path: Path, *, durable: bool = True) -> None:
+        self._path = path
+        self._durable = durable
+        self._driver: sqlite3.Connection | None = None
+        self._conn: Connection | None = None
+
+    def run(self, group: Sequence[Job]) -> None:
+        """All of a group in one transaction; each has its result or its error then."""
+        try:
+            driver = self._driver = self._driver or connect(self._path, durable=self._durable)
+            conn = self._conn = self._conn or Connection("sqlite", driver, seen={})
+            _run_group(driver, conn, group)
+        except BaseException as error:  # whoever waits must hear of it, whatever it is
+            if self._driver is not None and self._driver.in_transaction:
+                self._driver.execute("ROLLBACK")
+            self._conn = None
+            for failed in group:
+                failed.error = self._translate(error)
+
+    def close(self) -> None:
+        if self._driver is not None:
+            self._driver.close()
 
     def _translate(self, error: BaseException) -> BaseException:
         if isinstance(error, sqlite3.Error):
-            return storage_error(error, self.path)
+            return storage_error(error, self._path)
         return error
 
 
-def _run_group(driver: sqlite3.Connection, conn: Connection, group: list[_Job]) -> None:
+def _run_group(driver: sqlite3.Connection, conn: Connection, group: Sequence[Job]) -> None:
     """One transaction for all. Who is refused before writing anything has nothing to undo."""
     driver.execute("BEGIN IMMEDIATE")
     version = driver.execute("PRAGMA data_version").fetchone()[0]
@@ -163,7 +181,7 @@ def _run_group(driver: sqlite3.Connection, conn: Connection, group: list[_Job]) 
     driver.execute("COMMIT")
 
 
-def _run_apart(driver: sqlite3.Connection, conn: Connection, group: list[_Job]) -> None:
+def _run_apart(driver: sqlite3.Connection, conn: Connection, group: Sequence[Job]) -> None:
     """The same again, each in a savepoint of its own: one that fails half-way undoes itself."""
     conn.seen = None
     driver.execute("BEGIN IMMEDIATE")
@@ -191,7 +209,7 @@ def _refusal(error: Exception) -> Exception:
     return DuplicateError(str(error)) if isinstance(error, sqlite3.IntegrityError) else error
 
 
-def _deliver(group: list[_Job]) -> None:
+def deliver(group: Sequence[Job]) -> None:
     """Wake each event loop once for all of its jobs."""
     loops = {job.loop for job in group}
     for loop in loops:
@@ -200,7 +218,7 @@ def _deliver(group: list[_Job]) -> None:
             loop.call_soon_threadsafe(_resolve, mine)
 
 
-def _resolve(jobs: list[_Job]) -> None:
+def _resolve(jobs: Sequence[Job]) -> None:
     for job in jobs:
         if job.future.done():
             continue  # nobody waits any more
@@ -210,12 +228,15 @@ def _resolve(jobs: list[_Job]) -> None:
             job.future.set_result(job.result)
 
 
-def connect(path: Path) -> sqlite3.Connection:
-    """A connection whose transactions are begun and ended by hand."""
+def connect(path: Path, *, durable: bool = True) -> sqlite3.Connection:
+    """A connection whose transactions are begun and ended by hand.
+
+    One that is not `durable` is for tests: it does not wait for the disk.
+    """
     connection = sqlite3.connect(
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
-    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}")
     return connection
 
 
