@@ -70,11 +70,19 @@ class Heard:
             self.add(turn)
 
     def add(self, turn: Turn) -> None:
-        self.turns.append(turn)
+        """In the order of the log, whatever the order in which a wave's turns are heard of."""
+        place = len(self.turns)
+        while place and self.turns[place - 1].seq > turn.seq:
+            place -= 1
+        if place < len(self.turns):
+            self._threads.clear()
+        quote = _quoted(turn)
+        size = estimate(quote)
+        self.turns.insert(place, turn)
+        self._quotes.insert(place, quote)
+        self._sizes.insert(place, size)
         self._all_ok = self._all_ok and turn.status == "ok"
-        self._quotes.append(_quoted(turn))
-        self._sizes.append(estimate(self._quotes[-1]))
-        self._size += self._sizes[-1]
+        self._size += size
 
     def visible(self, step: Step) -> Sequence[int]:
         """Which turns the step may see. Who speaks together does not hear the others' round."""

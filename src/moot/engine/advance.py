@@ -634,16 +634,20 @@ class Advancer:
             raise
         except Exception:
             unkept = replace(ended, outcome="failed", error_code=StorageError.code)
-
-            def settle(row: Debate) -> Change:
-                # unless it was written after all, and only its reply was lost
-                known = run.debate
-                same = (row.last_seq, row.open_calls) == (known.last_seq, known.open_calls)
-                return moves.settle(row, fence, unkept) if same else Change(row)
-
             with suppress(MootError):
-                await self._store.change(run.debate.id, settle)
+                if await self._is_open(run.debate.id, ended):
+                    await self._store.change(
+                        run.debate.id, lambda row: moves.settle(row, fence, unkept)
+                    )
             raise
+
+    async def _is_open(self, debate_id: str, ended: Ended) -> bool:
+        """Whether a call's end is not on record: it may be, where only the reply to that was lost.
+
+        The others of its wave may have been committed since, so the row alone cannot tell.
+        """
+        made = await self._store.attempts(debate_id)
+        return any(one["n"] == ended.n and one["outcome"] in ("started", "unknown") for one in made)
 
     def _shrink(self, run: _Run, step: Step) -> None:
         seat = run.debate.seat(step.actor)
@@ -703,7 +707,9 @@ class Advancer:
     async def _commit(self, run: _Run, move: Move) -> Change:
         """Write a change, and remember where the debate stands after it."""
         change = await self._change(run.debate.id, move)
-        before, run.debate = run.debate, change.debate
+        before = run.debate
+        if _order(change.debate) >= _order(before):  # else a later one was heard of first
+            run.debate = change.debate
         if run.debate.status in RUNNABLE and _round_over(before, run.debate):
             self._round_ended(run.debate.id)
         for event in change.events:
@@ -734,6 +740,11 @@ def _check_voice(run: _Run, seat: Participant, reply: Reply) -> None:
 def _round_over(before: Debate, after: Debate) -> bool:
     """Whether the last turn of a round was committed between the two."""
     return after.turns > before.turns and after.cursor.next_round != before.cursor.next_round
+
+
+def _order(debate: Debate) -> tuple[int, int, int, int]:
+    """Which of two states of a debate came first, of those that one worker brings about."""
+    return debate.fence, debate.last_seq, debate.usage.calls, -debate.open_calls
 
 
 def _stalled(trouble: Exception, at: str) -> Failure:

@@ -429,3 +429,16 @@ def test_a_format_may_say_how_it_is_led() -> None:
     assert "host" not in rules.model_dump(mode="json"), "old debates keep their bytes"
     assert from_json(to_json(own)) == own
     assert from_json(to_json(rules)) == rules
+
+
+def test_turns_that_are_heard_of_late_stand_where_the_log_has_them() -> None:
+    debate = debate_of("duel", "Ada Ben", turns=6)
+    *_, (now, ahead) = steps_of(debate)
+    said = [
+        turn_of(was, wave.steps[0], f"Point {seq}.", seq=seq)
+        for seq, (was, wave) in enumerate(steps_of(debate), start=1)
+    ]
+    told, mixed = Heard(said), Heard([said[place] for place in (1, 0, 3, 5, 4, 2)])
+    assert mixed.turns == said
+    step = ahead.steps[0]
+    assert prompts.render(step, now, mixed, LARGE) == prompts.render(step, now, told, LARGE)
