@@ -264,9 +264,14 @@ class Store(Protocol):
         """Debates that have ended and whose files do not show it yet."""
         ...
 
-    async def filed(self, debate_id: str, seq: int, report: ReportRow | None = None) -> None:
-        """Note up to where its files go; and its report, where there is no note of one yet, or
-        where that could not be made before."""
+    async def filed(
+        self, debate: Debate, report: ReportRow | None = None, read: Read = None
+    ) -> None:
+        """Note that the files show a debate as it was then, with what a model had `read` in it;
+        and its report, where there is no note of one yet, or where that could not be made before.
+
+        Nothing is noted if more was counted or written of it since: the files are to be made again.
+        """
         ...
 
     async def reports(self, debate_ids: Sequence[str]) -> dict[str, ReportRow]:

@@ -348,7 +348,7 @@ class Hand:
 
     async def filed(self, debate: Debate) -> None:
         with self._speaking():
-            await self.store.filed(debate.id, debate.last_seq)
+            await self.store.filed(debate)
 
 
 def a_duel(settings: Settings) -> Debate:

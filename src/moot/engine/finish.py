@@ -60,7 +60,7 @@ class Filer:
             filed = await self._write(debate, read)
             failpoints.hit("filed")
             report = self._report(debate, filed, read) if ended and filed else None
-            await self._store.filed(debate_id, debate.last_seq, report)
+            await self._store.filed(debate, report, read)
 
     def file_round(self, debate_id: str) -> None:
         """A round of a debate that goes on is over: write its files when there is time. So a lost

@@ -7,6 +7,7 @@ from typing import Any
 from moot.core.change import Change, SaidAlreadyError
 from moot.core.debate import Debate, Turn
 from moot.core.events import Event
+from moot.core.reading import Read
 from moot.errors import DuplicateError
 from moot.ports import Found, Held, Logged, Once, ReportRow, Search, Unfinished
 from moot.store import attempts, keys, lists, log, outcomes, reports, runs
@@ -118,13 +119,10 @@ class SqlStore:
     async def unfiled(self) -> list[str]:
         return await self._db.read(lambda conn: runs.ids(conn, runs.UNFILED))
 
-    async def filed(self, debate_id: str, seq: int, report: ReportRow | None = None) -> None:
-        def work(conn: Connection) -> None:
-            runs.filed(conn, debate_id, seq)
-            if report:
-                reports.note(conn, report)
-
-        await self._db.write(work)
+    async def filed(
+        self, debate: Debate, report: ReportRow | None = None, read: Read = None
+    ) -> None:
+        await self._db.write(lambda conn: filed(conn, debate, report, read))
 
     async def reports(self, debate_ids: Sequence[str]) -> dict[str, ReportRow]:
         return await self._db.read(lambda conn: reports.of_debates(conn, debate_ids))
@@ -163,6 +161,18 @@ def _change(conn: Connection, debate_id: str, move: Callable[[Debate], Change]) 
     if made.debate is not before:
         apply(conn, before, made)
     return made
+
+
+def filed(conn: Connection, debate: Debate, report: ReportRow | None, read: Read) -> None:
+    """Note that the files show a debate as it was then, unless they miss what came since."""
+    row = runs.load(conn, debate.id, lock=True)
+    known = reports.of_debate(conn, debate.id)
+    newer = known is not None and known.read is not None and known.read != read
+    if row.usage != debate.usage or newer:
+        return
+    runs.filed(conn, debate.id, debate.last_seq)
+    if report:
+        reports.note(conn, report)
 
 
 def apply(conn: Connection, before: Debate, change: Change) -> None:

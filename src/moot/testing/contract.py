@@ -24,7 +24,7 @@ from moot.errors import ConflictError, NotFoundError
 from moot.ports import Found, Once, ReportRow, Search
 from moot.store import attempts, keys, lists, log, reports, runs, tables
 from moot.store.query import Connection, Query
-from moot.store.store import apply
+from moot.store.store import apply, filed
 
 AT = "2026-11-15T12:00:00.000Z"
 RULES = Format.model_validate(
@@ -275,6 +275,20 @@ class StoreContract:
         runs.filed(conn, ended.id, 2)
         assert runs.ids(conn, runs.UNFILED) == [ended.id], "it has gone on since"
         runs.filed(conn, ended.id, 3)
+        assert runs.ids(conn, runs.UNFILED) == []
+
+    def test_files_that_miss_what_came_since_are_to_be_made_again(self, conn: Connection) -> None:
+        made = a_debate().but(status="completed", ended_at=AT, last_seq=3)
+        runs.create(conn, made)
+        counted = made.but(usage=Usage(5, 6, 0.1, 1))
+        runs.change(conn, made, counted)
+        filed(conn, made, None, None)
+        assert runs.ids(conn, runs.UNFILED) == [made.id], "a call was counted since"
+        wrote = Reading("All of it.", (), "m", Usage(1, 2, 0.5, 1), AT)
+        reports.keep(conn, ReportRow(made.id, "made", "model", "m", read=wrote, made_at=AT))
+        filed(conn, counted, None, None)
+        assert runs.ids(conn, runs.UNFILED) == [made.id], "a report was written since"
+        filed(conn, counted, None, wrote)
         assert runs.ids(conn, runs.UNFILED) == []
 
     def test_a_report_is_noted_once_and_changed_under_its_debates_lock(
