@@ -36,6 +36,7 @@ class Job:
     fn: Callable[[Connection], Any]
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
+    row: str | None = None  # the debate whose row it locks, where it locks no other
     result: Any = None
     error: BaseException | None = None
 
@@ -237,6 +238,8 @@ def connect(path: Path, *, durable: bool = True) -> sqlite3.Connection:
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
     connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}")
+    if not durable:
+        connection.execute("PRAGMA journal_mode=MEMORY")
     return connection
 
 

@@ -173,7 +173,8 @@ class LostReplyError(Exception):
 class PostgresDatabase:
     """Runs functions on Postgres, and knows what time it is there: the one clock of all machines.
 
-    Functions of different writes run at the same time, in different threads.
+    Functions of different writes run at the same time, in different threads. With no connections,
+    there are none: see `write_now`.
     """
 
     def __init__(
@@ -198,6 +199,9 @@ class PostgresDatabase:
                 for number in range(1, max(connections, 2))
             ),
         ]
+        if connections == 0:
+            self._threads.clear()
+            return
         for thread in self._threads:
             thread.start()
         try:
@@ -219,7 +223,7 @@ class PostgresDatabase:
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
         """Run `fn` on what is committed, with no transaction around it."""
-        return await self._in_pool(lambda: self._run(lambda session: fn(session.conn)))
+        return await self._in_pool(lambda: self.read_now(fn))
 
     async def ping(self) -> None:
         """Raises StorageError where a write would fail."""
@@ -295,23 +299,46 @@ class PostgresDatabase:
                 else:
                     self._grouped.put(None)
                     break
-            try:
-                self._alone(lambda conn, jobs=jobs: together(conn, jobs))
-            except Exception as error:
-                away = isinstance(error, StorageError) and not isinstance(error, DuplicateError)
-                for job in jobs:  # where one of them was refused, each is done by itself
-                    job.error, job.apart = error, not away
+            self._do_together(jobs)
             for job in jobs:
                 if job.apart:
                     self._jobs.put(lambda job=job: self._do_apart(job))
             deliver([job for job in jobs if not job.apart])
 
+    def _do_together(self, jobs: list[Job]) -> None:
+        """All that can be done in one transaction; what is to be done apart is marked so."""
+        try:
+            self._alone(lambda conn: together(conn, jobs))
+        except Exception as error:
+            away = isinstance(error, StorageError) and not isinstance(error, DuplicateError)
+            for job in jobs:  # where one of them was refused, each is done by itself
+                job.error, job.apart = error, not away
+
     def _do_apart(self, job: Job) -> None:
+        self._do_alone(job)
+        deliver([job])
+
+    def _do_alone(self, job: Job) -> None:
         try:
             job.error, job.result = None, self._alone(job.fn)
         except BaseException as error:  # whoever waits must hear of it, whatever it is
             job.error = error
-        deliver([job])
+
+    def write_now(self, jobs: list[Job]) -> None:
+        """Do these in the calling thread, as the threads here would; each has its result then.
+
+        For whoever decides alone what happens when. Jobs without a row are done by themselves.
+        """
+        shared = [job for job in jobs if job.row]
+        if shared:
+            self._do_together(shared)
+        for job in jobs:
+            if job.apart or not job.row:
+                self._do_alone(job)
+
+    def read_now(self, fn: Callable[[Connection], T]) -> T:
+        """The same, for a read."""
+        return self._run(lambda session: fn(session.conn))
 
     def _alone(self, fn: Callable[[Connection], T]) -> T:
         return self._run(lambda session: self._transact(session, fn))
