@@ -1,0 +1,5 @@
+"""`python -m moot.testing.simulation SEED…`, or `--seeds 10000 --jobs 2`."""
+
+from moot.testing.simulation.run import main
+
+main()

@@ -1,0 +1,456 @@
+"""The rules of the contract, looked at after every commit, call, announcement and filing."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from moot.core import schedule
+from moot.core.debate import Cursor
+from moot.core.events import Event, TurnCommitted
+from moot.errors import MootError
+from moot.ports import Call
+from moot.store import log, reindex, runs
+from moot.testing.simulation.records import filed_turns
+
+if TYPE_CHECKING:
+    from moot.testing.simulation.process import Process
+    from moot.testing.simulation.world import World
+
+NEXT = {
+    "scheduled": {"queued", "stopped"},
+    "queued": {"running", "stopped"},
+    "running": {"paused", "ending", "completed", "stopped", "failed"},
+    "paused": {"running", "ending", "stopped"},
+    "ending": {"completed", "failed", "stopped"},
+}
+"""As the contract has it, and not as the code does."""
+FINAL = {"completed", "stopped", "failed"}
+REST = FINAL | {"paused"}
+END_SECONDS = 1.0
+COLUMNS = (
+    "id", "status", "wanted", "last_seq", "turns", "fence", "lease_owner", "lease_until",
+    "open_calls", "input_tokens", "output_tokens", "cost_usd", "calls", "files_seq", "limits",
+    "stop_reason", "failure", "started_at", "ended_at", "not_before", "next_round", "next_stage",
+    "next_actor", "next_target", "wave_done",
+)  # fmt: skip
+ROWS = f"SELECT {', '.join(COLUMNS)} FROM debate_runs ORDER BY number"  # noqa: S608  of our own names
+ATTEMPTS = (
+    "SELECT n, round, actor, target, outcome, owner, input_tokens, output_tokens, cost_usd, fence"
+    " FROM debate_attempts WHERE debate_id = ? ORDER BY n"
+)
+
+Slot = tuple[int, str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A rule that did not hold."""
+
+    rule: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.detail}"
+
+
+@dataclass
+class Noted:
+    """One model call, as the models saw it."""
+
+    checks: "Checks"
+    process: "Process"
+    debate_id: str
+    slot: Slot
+    began: float
+    order: int  # among all commits and calls
+    n: int | None = None  # of its attempt
+    outcome: str | None = None
+    ended: float | None = None
+
+    def end(self, outcome: str) -> None:
+        self.outcome, self.ended = outcome, self.checks.world.loop.time()
+        self.checks.call_ended(self)
+
+
+@dataclass
+class Known:
+    """What is known of a debate from the commits so far."""
+
+    row: dict[str, Any]
+    attempts: int = 0
+    unlisted: tuple[int, int, int] = (0, 0, 0)  # tokens and calls of attempts that files lack
+    slots: set[Slot] = field(default_factory=set[Slot])
+    filed: list[Any] = field(default_factory=list[Any])
+    examined: dict[str, Any] | None = None  # the row when its files were last compared with it
+
+
+class Checks:
+    """What holds, whatever happens. The first rule that is broken ends the schedule."""
+
+    def __init__(self, world: "World") -> None:
+        self.world = world
+        self.broken: Broken | None = None
+        self.calls: list[Noted] = []
+        self.stopping: dict[str, float] = {}  # a stop was accepted
+        self.ending: dict[str, tuple[int, float]] = {}  # an end was accepted: its order, and when
+        self._order = 0
+        self.made: set[str] = set()  # accepted
+        self.torn: set[str] = set()  # folders with a damaged file
+        self.damaged: set[str] = set()  # rows whose cursor was set back
+        self.commits = 0
+        self.paused = False
+        self._known: dict[str, Known] = {}
+        self._aired: dict[str, float] = {}
+
+    def fail(self, rule: str, detail: str) -> None:
+        if self.broken is None:
+            self.broken = Broken(rule, detail)
+            self.world.note(f"BROKEN {self.broken}")
+
+    def hold(self, holds: bool, rule: str, detail: str) -> None:
+        if not holds:
+            self.fail(rule, detail)
+
+    # --- after each commit ---
+
+    def ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        return self.world.backend.ask(sql, *values)
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [dict(zip(COLUMNS, row, strict=True)) for row in self.ask(ROWS)]
+
+    def committed(self, writer: str) -> None:
+        self.commits += 1
+        self._order += 1
+        if self.paused:
+            return
+        for row in self.rows():
+            known = self._known.get(row["id"])
+            if known is None:
+                first = {**row, "status": "scheduled", "last_seq": 0, "turns": 0, "wanted": None}
+                known = self._known[row["id"]] = Known({**first, "lease_owner": None, "fence": 0})
+            elif known.row == row:
+                continue
+            self._compare(known, row, writer)
+            known.row = row
+        if self.world.plan.station:
+            self._stations()
+
+    def _compare(self, known: Known, row: dict[str, Any], writer: str) -> None:
+        before, name = known.row, row["id"]
+        self.world.note(
+            f"{name[-6:]} {row['status']} seq {row['last_seq']} fence {row['fence']} "
+            f"{row['lease_owner']} open {row['open_calls']} wants {row['wanted']}"
+        )
+        self.hold(row["fence"] >= before["fence"], "the fence only grows", name)
+        if row["status"] == "ending" != before["status"] and row["stop_reason"] == "ended_by_user":
+            self.ending[name] = self._order, self.world.loop.time()
+        self._check_lease(before, row, writer)
+        self._check_log(before, row)
+        self._check_turns(known, row, writer)
+        self._check_attempts(known, row)
+        bounds = json.loads(row["limits"])
+        if most := bounds.get("max_total_tokens"):
+            used = row["input_tokens"] + row["output_tokens"]
+            self.hold(used <= most, "a budget holds", f"{name} used {used} of {most} tokens")
+
+    def _check_lease(self, before: dict[str, Any], row: dict[str, Any], writer: str) -> None:
+        owner = before["lease_owner"]
+        let_go = (
+            owner is not None and row["lease_owner"] is None and row["fence"] == before["fence"]
+        )
+        self.hold(
+            not let_go or owner == writer, "only who has a debate lets it go",
+            f"{row['id']}: {writer} let it go for {owner}",
+        )  # fmt: skip
+        if row["lease_owner"] not in (None, owner):
+            self._check_claim(before, row)
+        if row["lease_owner"] in (None, owner) or owner is None:
+            return
+        live = before["lease_until"] > self.world.wall() and self.world.lives(owner)
+        self.hold(not live, "a live lease is not taken", f"{row['id']} from {owner}")
+
+    def _check_claim(self, before: dict[str, Any], row: dict[str, Any]) -> None:
+        """A claim comes when it is time, and for the place that the message named."""
+        name = row["id"]
+        early = before.get("not_before", 0.0) > self.world.wall()
+        self.hold(not early, "a debate waits to try again", name)
+        claimer = next(one for one in self.world.past if one.name == row["lease_owner"])
+        if self.world.plan.shape == "cluster" and before["last_seq"]:
+            place = Cursor(
+                before["next_round"], before["next_stage"], before["next_actor"],
+                before["next_target"], before["wave_done"],
+            ).name  # fmt: skip
+            named = claimer.sent.get(name, [])
+            self.hold(place in named, "a message is for one place", f"{name} {place} {named}")
+
+    def _check_log(self, before: dict[str, Any], row: dict[str, Any]) -> None:
+        name, status = row["id"], before["status"]
+        found = self.ask(
+            "SELECT seq, type, data FROM debate_events WHERE debate_id = ? AND seq > ?"
+            " ORDER BY seq",
+            name, before["last_seq"],
+        )  # fmt: skip
+        expected = list(range(before["last_seq"] + 1, row["last_seq"] + 1))
+        self.hold([seq for seq, _, _ in found] == expected, "seq has no gaps", name)
+        if found:
+            self.hold(status not in FINAL, "what has ended stays as it is", f"{name} was {status}")
+        for _, kind, data in found:
+            if kind == "status":
+                after = json.loads(data)["status"]
+                legal = after == status or after in NEXT.get(status, ())
+                self.hold(legal, "only the contract's transitions", f"{name}: {status} to {after}")
+                status = after
+        self.hold(status == row["status"], "the log tells the status", f"{name}: {status}")
+
+    def _check_turns(self, known: Known, row: dict[str, Any], writer: str) -> None:
+        name, before = row["id"], known.row["last_seq"]
+        if row["turns"] == known.row["turns"]:
+            return
+        found = self.ask(
+            "SELECT round, actor, target, kind, status FROM debate_turns"
+            " WHERE debate_id = ? AND seq > ?",
+            name, before,
+        )  # fmt: skip
+        for number, actor, target, kind, status in found:
+            owner = known.row["lease_owner"]
+            theirs = status == "failed" or owner == writer  # a person may skip a turn
+            self.hold(theirs, "only who has a debate speaks in it", f"{writer} for {owner}")
+            slot = (number, actor, target if kind == "cue" else None)
+            self.hold(slot not in known.slots, "a turn is spoken once", f"{name} {slot}")
+            known.slots.add(slot)
+        self.hold(len(known.slots) == row["turns"], "turns are counted", name)
+        if row["status"] == "running":
+            ask = self.world.backend.look
+            debate = ask(lambda conn: runs.load(conn, name))
+            rebuilt = schedule.rebuild(debate, ask(lambda conn: log.turns_after(conn, name, 0)))
+            self.hold(rebuilt == debate.cursor, "the cursor follows from the turns", name)
+
+    def _check_attempts(self, known: Known, row: dict[str, Any]) -> None:
+        name, before = row["id"], known.row
+        found = self.ask(ATTEMPTS, name)
+        new, known.attempts = found[known.attempts :], len(found)
+        open_ = Counter((one[1], one[2], one[3]) for one in found if one[4] == "started")
+        self.hold(
+            all(n == 1 for n in open_.values()), "a step has one call at a time", f"{name} {open_}"
+        )
+        if row["status"] in FINAL:
+            self.hold(not open_, "no call stays open", f"{name} is {row['status']}, open {open_}")
+        if new:
+            self._check_new(known, row, new)
+        unlisted = _unlisted(row, found)
+        self.hold(unlisted == known.unlisted, "every call is counted", f"{name}: {unlisted}")
+        if row["status"] != before["status"] and row["status"] == "stopped":
+            self.stopping.setdefault(name, self.world.loop.time())
+
+    def _check_new(self, known: Known, row: dict[str, Any], new: list[Any]) -> None:
+        name, before = row["id"], known.row
+        if before["wanted"] and before["wanted"] == row["wanted"]:
+            self.fail(f"no call after a {before['wanted']}", f"{name} began {new}")
+        idle = before["status"] in REST and row["status"] in REST
+        self.hold(not idle, "no call while it rests", f"{name} is {row['status']}")
+        for one in new:
+            slot = (one[1], one[2], one[3])
+            said = slot in known.slots and one[4] == "started"
+            self.hold(not said, "what was said is not paid for again", f"{name} {slot}")
+        if self.world.restored and name not in self.torn:
+            filed = len(filed_turns(self.world.home, name) or ())
+            self.hold(
+                filed <= row["turns"], "no call while files are ahead", f"{name}: {filed} filed"
+            )
+
+    def _stations(self) -> None:
+        found = self.ask(
+            "SELECT c.station_id, c.debate_id, c.aired_at, r.status FROM debate_conversations c"
+            " JOIN debate_runs r ON r.id = c.debate_id WHERE c.aired_at IS NOT NULL"
+        )
+        on_air = Counter(station for station, _, _, status in found if status not in FINAL)
+        for station, count in on_air.items():
+            self.hold(count == 1, "a station airs one at a time", f"{station} airs {count}")
+        for _, debate_id, at, _ in found:
+            known = self._aired.setdefault(debate_id, at)
+            self.hold(known == at, "a conversation is started once", debate_id)
+
+    # --- calls, announcements, files ---
+
+    def called(self, process: "Process", call: Call) -> Noted:
+        slot = (call.step.round, call.step.actor, call.step.target)
+        self._order += 1
+        noted = Noted(self, process, call.debate.id, slot, self.world.loop.time(), self._order)
+        self.world.note(f"{process.name} calls {call.debate.id[-6:]} {slot}")
+        if call.debate.status in FINAL:
+            self.world.count("report called for")
+            return noted
+        self.calls.append(noted)
+        made = {one.n for one in self.calls if one.debate_id == noted.debate_id}
+        on_record = self.ask(
+            "SELECT n FROM debate_attempts WHERE debate_id = ? AND round = ? AND actor = ?"
+            " AND target IS ? AND owner = ? ORDER BY n DESC",
+            noted.debate_id, *slot, process.name,
+        )  # fmt: skip
+        noted.n = next((n for (n,) in on_record if n not in made), None)
+        self.hold(
+            noted.n is not None, "a call is on record before it is made", f"{call.debate.id} {slot}"
+        )
+        return noted
+
+    def call_ended(self, noted: Noted) -> None:
+        order, ended = self.ending.get(noted.debate_id, (0, 0.0))
+        if noted.order > order or noted.ended is None:
+            return
+        late = noted.ended - ended > END_SECONDS + 0.001
+        excused = self.world.troubled(noted.process, ended, noted.ended)
+        self.hold(
+            not late or excused, "end calls off within a second",
+            f"{noted.debate_id} {noted.slot} {noted.outcome} {noted.ended - ended:.2f} s later",
+        )  # fmt: skip
+
+    def announced(self, event: Event) -> None:
+        found = self.ask(
+            "SELECT e.type, t.text FROM debate_events e LEFT JOIN debate_turns t"
+            " ON t.debate_id = e.debate_id AND t.seq = e.seq WHERE e.debate_id = ? AND e.seq = ?",
+            event.debate_id, event.seq,
+        )  # fmt: skip
+        told = event.turn.text if isinstance(event, TurnCommitted) else None
+        there = [text for _, text in found] == [told]
+        self.hold(there, "announced only if committed", f"{event.debate_id} {event}")
+
+    def filed(self, debate_id: str) -> None:
+        """Files never lose or change what they told before."""
+        known = self._known.get(debate_id)
+        turns = filed_turns(self.world.home, debate_id)
+        if known is None or turns is None or debate_id in self.torn:
+            return
+        self.hold(
+            turns[: len(known.filed)] == known.filed, "files keep what they told",
+            f"{debate_id}: {len(known.filed)} turns before, {len(turns)} now",
+        )  # fmt: skip
+        known.filed = turns
+
+    def escaped(self, error: BaseException) -> None:
+        if not isinstance(error, MootError):
+            self.fail("errors are said, not thrown", f"{type(error).__name__}: {error}")
+
+    # --- people ---
+
+    def read(self, debate_id: str, after: int, seq: int) -> None:
+        self.hold(
+            seq == after + 1, "a reader misses nothing", f"{debate_id}: {seq} came after {after}"
+        )
+
+    def stop_accepted(self, debate_id: str) -> None:
+        self.stopping.setdefault(debate_id, self.world.loop.time())
+
+    # --- an older database, or one brought up to the files ---
+
+    def forget(self, *, rows_only: bool = False) -> None:
+        """The database is another one: what it says now is what is known. Files are what they
+        were, and stay so."""
+        filed = {name: known.filed for name, known in self._known.items()}
+        if rows_only:  # nothing is lost, but what the rows say was changed by hand
+            for row in self.rows():
+                self._known[row["id"]].row = row
+            return
+        self.calls.clear()
+        for stale in (self.stopping, self.ending, self.made, self._aired, self._known):
+            stale.clear()
+        for row in self.rows():
+            name = row["id"]
+            spoken = self.ask(
+                "SELECT round, actor, target, kind FROM debate_turns WHERE debate_id = ?", name
+            )
+            slots = {(n, a, t if kind == "cue" else None) for n, a, t, kind in spoken}
+            attempts = self.ask(ATTEMPTS, name)
+            unlisted = _unlisted(row, attempts)
+            self._known[name] = Known(row, len(attempts), unlisted, slots, filed.get(name, []))
+
+    # --- at the end ---
+
+    def behind(self) -> set[str]:
+        """Debates that are left alone because their files hold more than the database."""
+        there = {row["id"]: row["last_seq"] for row in self.rows()}
+        last = self.world.last_filed
+        return {name for name, seq in there.items() if last(name) > seq}
+
+    def at_rest(self) -> bool:
+        behind = self.behind() if self.world.restored else set[str]()
+        for row in self.rows():
+            if row["id"] in behind or row["status"] == "scheduled":
+                continue
+            if row["status"] not in REST or (row["status"] in FINAL and not row["files_seq"]):
+                return False
+        waiting = self.ask("SELECT 1 FROM debate_reports WHERE state = 'making'")
+        due = self.ask(
+            "SELECT 1 FROM debate_conversations c JOIN debate_runs r ON r.id = c.debate_id"
+            " WHERE c.waiting = 1 AND r.status = 'scheduled' AND c.due <= ?",
+            self.world.wall(),
+        )
+        return not waiting and (not due or bool(behind))
+
+    def finish(self) -> None:
+        """All is quiet: what must be true of every debate."""
+        behind = self.behind()
+        rows = {row["id"]: row for row in self.rows()}
+        for name in sorted(self.made - rows.keys()):
+            self.fail("what was accepted is there", name)
+        for name, row in rows.items():
+            if name in behind:
+                continue
+            if name in self.stopping:
+                self.hold(row["status"] == "stopped", "a stop wins", f"{name} is {row['status']}")
+            mistake = "a mistake in moot itself" in (row["failure"] or "")
+            self.hold(not mistake, "moot makes no mistakes", f"{name}: {row['failure']}")
+            for attempt in self.ask(ATTEMPTS, name):
+                self.hold(attempt[4] != "started", "no call stays open", f"{name} {attempt}")
+            if row["status"] in FINAL and name not in self.torn | self.damaged:
+                self._check_files(name)
+            self._check_calls(row)
+        self._check_paid()
+
+    def _check_paid(self) -> None:
+        """A call whose end its process lived to see is on record with how it ended."""
+        for one in self.calls:
+            if one.ended is None or one.n is None or one.debate_id in self.behind():
+                continue
+            if self.world.troubled(one.process, one.ended, one.ended + 10.0):
+                continue
+            if not one.process.alive and one.process.died - one.ended < 10.0:
+                continue
+            ((outcome, tokens),) = self.ask(
+                "SELECT outcome, input_tokens FROM debate_attempts WHERE debate_id = ? AND n = ?",
+                one.debate_id, one.n,
+            )  # fmt: skip
+            counted = outcome in ("ok", "failed", "cancelled") and tokens > 0
+            self.hold(
+                counted, "a paid call is counted",
+                f"{one.debate_id} {one.slot} was {one.outcome}, and is {outcome}, {tokens} tokens",
+            )  # fmt: skip
+
+    def _check_calls(self, row: dict[str, Any]) -> None:
+        """A crash costs the calls in flight, and nothing is tried without bound."""
+        name = row["id"]
+        calls = sum(one.debate_id == name for one in self.calls)
+        bound = 8 * (row["turns"] + 12) + 12 * self.world.mishaps
+        self.hold(calls <= bound, "nothing is tried without bound", f"{name}: {calls} calls")
+        if self.world.plan.calm and not self.world.plan.bad_models:
+            called_off = name in self.ending or name in self.stopping or self.world.called_off
+            exact = calls == row["turns"]
+            self.hold(exact or called_off, "a turn costs one call", f"{name}: {calls} calls")
+
+    def _check_files(self, name: str) -> None:
+        known = self._known.get(name)
+        if known is None or known.examined == known.row:
+            return
+        known.examined = known.row
+        examined = reindex.examine(self.world.home, self.world.settings.database, name)
+        self.hold(not examined.issues, "files and database agree", f"{name}: {examined.issues}")
+
+
+def _unlisted(row: dict[str, Any], attempts: list[Any]) -> tuple[int, int, int]:
+    """What the debate counts beyond its attempts."""
+    return (
+        row["input_tokens"] - sum(one[6] for one in attempts),
+        row["output_tokens"] - sum(one[7] for one in attempts),
+        row["calls"] - len(attempts),
+    )

@@ -1,0 +1,107 @@
+"""An event loop that several processes share, none of which knows of the others."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context, ContextVar
+from heapq import heappop
+from random import Random
+from typing import Any, Protocol
+
+from moot.testing.virtual import VirtualLoop
+
+
+class Actor(Protocol):
+    """Whoever something on the loop is done by."""
+
+    alive: bool
+    stopped: bool
+    fuse: int | None  # how many more steps it may do before it is killed
+
+    def kill(self) -> None: ...
+
+
+ACTOR: ContextVar[Actor | None] = ContextVar("actor", default=None)
+"""Whose the running code is; None: the world's own."""
+
+
+def _is_over(handle: asyncio.Handle) -> bool:
+    """Whether nobody waits for it: it was cancelled, or whoever asked for it is dead."""
+    actor = handle._context.get(ACTOR)  # type: ignore[attr-defined]
+    return handle.cancelled() or (actor is not None and not actor.alive)
+
+
+class ScheduledLoop(VirtualLoop):
+    """Chance picks who does the next step. Within one process, the order is asyncio's.
+
+    A process that is killed does nothing any more, not even what stands in a `finally`. One that is
+    stopped finds what became due meanwhile when it goes on.
+    """
+
+    def __init__(self, chance: Random) -> None:
+        super().__init__()
+        self._chance = chance
+        self._queues: dict[Actor | None, deque[asyncio.Handle]] = {None: deque()}
+        self.steps = 0
+        self.trouble: Callable[[str, BaseException | None], None] = lambda message, error: None
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        self.trouble(str(context.get("message")), context.get("exception"))
+
+    def call_soon(
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        self._queue(handle)
+        return handle
+
+    call_soon_threadsafe = call_soon
+
+    def _queue(self, handle: asyncio.Handle) -> None:
+        actor = handle._context.get(ACTOR)  # type: ignore[attr-defined]
+        if actor is None or actor.alive:
+            self._queues.setdefault(actor, deque()).append(handle)
+
+    def forget(self, actor: Actor) -> None:
+        """It is gone, and so is all that it was going to do."""
+        self._queues.pop(actor, None)
+
+    def _advance(self) -> bool:
+        while self._timers and _is_over(self._timers[0][2]):
+            heappop(self._timers)
+        if not self._timers:
+            return False
+        self._now = max(self._now, self._timers[0][0])
+        while self._timers and self._timers[0][0] <= self._now:
+            handle = heappop(self._timers)[2]
+            if not handle.cancelled():
+                self._queue(handle)
+        return True
+
+    def _step(self) -> bool:
+        while True:
+            ready = [
+                actor
+                for actor, queue in self._queues.items()
+                if queue and (actor is None or not actor.stopped)
+            ]
+            if ready:
+                break
+            if not self._advance():
+                return False
+        actor = ready[0] if len(ready) == 1 else self._chance.choice(ready)
+        handle = self._queues[actor].popleft()
+        if handle.cancelled():
+            return True
+        self.steps += 1
+        handle._run()
+        if actor is not None and actor.fuse is not None and actor.alive:
+            actor.fuse -= 1
+            if actor.fuse <= 0:
+                actor.kill()
+        return True
+
+    def run_while(self, goes_on: Callable[[], bool]) -> None:
+        """Do one step after the other, as long as there is one and that says so."""
+        while goes_on() and self._step():
+            pass

@@ -1,0 +1,242 @@
+"""People: they make debates, use every verb at any moment, and read along."""
+
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from moot.core.events import Delta
+from moot.engine.service import Service
+from moot.errors import MootError
+from moot.ports import Once
+
+if TYPE_CHECKING:
+    from moot.testing.simulation.process import Process
+    from moot.testing.simulation.world import World
+
+VERBS = (
+    "stop", "pause", "pause at once", "resume", "resume", "end", "retry", "retry with another",
+    "skip", "make", "make twice", "read", "report", "remake the report",
+)  # fmt: skip
+ON_STATIONS = ("schedule", "air", "run", "cancel", "start")
+SEATS = [{"name": "Ada", "model": "claude:a"}, {"name": "Ben", "model": "openai:b"}]
+BRISK = {"max_turn_seconds": 5}
+"""The shortest silence that moot allows: time that passes costs steps."""
+STATION = {
+    "name": "One",
+    "id": "one",
+    "cron": "* * * * *",
+    "motions": ["First?", "Second?"],
+    "agents": ["ada", "ben"],
+    "limits": {"max_turns": 2, "max_turn_seconds": 5},
+}
+
+
+def request(chance: Random) -> dict[str, Any]:
+    """A debate somebody may ask for: short, of any format but the council."""
+    kind = chance.choice(("duel", "duel", "standard", "classic", "custom"))
+    asked: dict[str, Any] = {
+        "motion": "Is it so?", "format": kind, "participants": SEATS, "limits": dict(BRISK),
+    }  # fmt: skip
+    if kind == "duel":
+        asked["limits"]["max_turns"] = chance.randint(1, 4)
+    elif kind == "standard":
+        asked["options"] = {"rounds": chance.randint(1, 2)}
+        if chance.random() < 0.5:
+            asked["host"] = {"name": "Host", "model": "gemini:h"}
+    else:
+        asked["host"] = {"name": "Host", "model": "gemini:h"}
+        asked["options"] = {"rounds": 1} if kind == "custom" else {"free_rounds": 1}
+    if chance.random() < 0.2:
+        asked["limits"]["max_total_tokens"] = chance.randint(1000, 12_000)
+    if chance.random() < 0.3:
+        asked["on_failure"] = chance.choice(("pause", "degrade"))
+    return asked
+
+
+class People:
+    """Whoever uses moot in a schedule."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self.debates: list[str] = []
+        self._keys: dict[str, str] = {}
+        self._readers: dict[str, int] = {}  # how far each has read
+        self._reading: dict[str, tuple[Process, Callable[[], bool]]] = {}  # where each reads
+
+    def begin(self) -> None:
+        world = self._world
+        for number in range(world.plan.debates):
+            council = world.plan.council and number == 0
+            self._ask("council" if council else "make")
+        if world.plan.station:
+            self._ask("station")
+
+    def act(self, debate: str | None = None) -> None:
+        """One of them does something, and to some debate, somewhere; often the next one, too."""
+        world = self._world
+        verbs = VERBS + ON_STATIONS * 3 if world.plan.station else VERBS
+        if debate is None and self.debates:
+            debate = world.chance.choice(self.debates)
+        self._ask(world.chance.choice(verbs), debate)
+        if debate is not None and world.chance.random() < 0.5:
+            world.later(world.chance.random(), lambda: self.act(debate))
+
+    def _ask(self, verb: str, debate: str | None = None) -> None:
+        world = self._world
+        servers = [one for one in world.processes if one.serves and one.service and one.alive]
+        if not servers:
+            world.later(0.5, lambda: self._ask(verb, debate))
+            return
+        process = world.chance.choice(servers)
+        work = self._verb(verb, debate)
+        if work is None:
+            return
+        world.note(f"{process.name} is asked to {verb} {(debate or '')[-6:]}")
+        world.count(f"verb {verb}")
+
+        async def told(service: Service) -> None:
+            try:
+                await work(service)
+            except MootError as error:
+                world.note(f"refused: {type(error).__name__}")
+
+        process.spawn(told)
+
+    def _verb(self, verb: str, debate: str | None) -> Callable[[Service], Awaitable[object]] | None:
+        making: dict[str, Callable[[Service], Awaitable[object]]] = {
+            "make": self._make(request(self._world.chance), None),
+            "make twice": self._make_twice(request(self._world.chance)),
+            "council": self._council,
+            "station": self._station,
+            "schedule": lambda s: s.stations.schedule("one"),
+            "air": lambda s: s.stations.air("one"),
+        }
+        if verb in making:
+            return making[verb]
+        if debate is None:
+            return None
+        chosen = debate
+        using: dict[str, Callable[[Service], Awaitable[object]]] = {
+            "stop": self._stop(chosen),
+            "end": lambda s: s.end(chosen),
+            "pause": lambda s: s.pause(chosen),
+            "pause at once": self._pause_at_once(chosen),
+            "resume": lambda s: s.resume(chosen),
+            "retry": lambda s: s.retry(chosen),
+            "retry with another": lambda s: s.retry(chosen, "openai:other"),
+            "skip": lambda s: s.skip(chosen),
+            "read": lambda s: s.turns(chosen),
+            "report": lambda s: s.report(chosen),
+            "remake the report": lambda s: s.remake_report(chosen),
+            "run": lambda s: s.stations.run(chosen),
+            "cancel": lambda s: s.stations.cancel(chosen),
+            "start": lambda s: s.start(chosen),
+        }
+        return using[verb]
+
+    def _known(self, debate_id: str) -> None:
+        if debate_id not in self.debates:
+            self.debates.append(debate_id)
+            if len(self._readers) < self._world.plan.readers:
+                self._readers[debate_id] = 0
+        self._world.checks.made.add(debate_id)
+
+    def _make(
+        self, asked: dict[str, Any], once: Once | None
+    ) -> Callable[[Service], Awaitable[str]]:
+        async def make(service: Service) -> str:
+            motion = asked["motion"]
+            rest = {name: value for name, value in asked.items() if name != "motion"}
+            debate = await service.create(motion, **rest, once=once)
+            self._known(debate.id)
+            return debate.id
+
+        return make
+
+    def _make_twice(self, asked: dict[str, Any]) -> Callable[[Service], Awaitable[object]]:
+        key = f"key-{self._world.chance.randint(1, 2)}"
+        make = self._make({**asked, "motion": key}, Once(key, key))
+
+        async def twice(service: Service) -> None:
+            for _ in range(2):
+                made = await make(service)
+                known = self._keys.setdefault(key, made)
+                self._world.checks.hold(
+                    known == made, "a request with a key is carried out once", key
+                )
+
+        return twice
+
+    async def _council(self, service: Service) -> None:
+        debate = await service.council(
+            {
+                "problem": "What now?",
+                "output_type": "decision",
+                **BRISK,
+            }
+        )
+        self._known(debate.id)
+
+    async def _station(self, service: Service) -> None:
+        for name in ("Ada", "Ben"):
+            await service.agents.create({"name": name})
+        missed = self._world.chance.choice(("air", "skip"))
+        await service.stations.create({**STATION, "missed": missed})
+
+    def _stop(self, debate_id: str) -> Callable[[Service], Awaitable[object]]:
+        async def stop(service: Service) -> None:
+            await service.stop(debate_id)
+            self._world.checks.stop_accepted(debate_id)
+
+        return stop
+
+    def _pause_at_once(self, debate_id: str) -> Callable[[Service], Awaitable[object]]:
+        async def pause(service: Service) -> None:
+            self._world.called_off = True
+            await service.pause(debate_id, at_once=True)
+
+        return pause
+
+    # --- readers ---
+
+    def read_along(self) -> bool:
+        """Whoever reads is connected to some server; when that is gone, to another."""
+        servers = [one for one in self._world.processes if one.serves and one.service]
+        for debate_id in self._readers if servers else ():
+            process, done = self._reading.get(debate_id, (None, None))
+            if process is None or done is None or not process.alive or done():
+                process = self._world.chance.choice(servers)
+                self._reading[debate_id] = process, process.spawn(self._reader(debate_id))
+        return bool(servers)
+
+    def forget(self) -> None:
+        """An older database: readers begin anew, and keys are not known."""
+        self._keys.clear()
+        self._readers = dict.fromkeys(self._readers, 0)
+        self._reading.clear()
+
+    def _reader(self, debate_id: str) -> Callable[[Service], Awaitable[object]]:
+        restored = self._world.restored
+
+        async def read(service: Service) -> None:
+            after = self._readers[debate_id]
+            async for event in service.follow(debate_id, after):
+                if isinstance(event, Delta):
+                    continue
+                if restored != self._world.restored:
+                    return
+                self._world.checks.read(debate_id, after, event.seq)
+                after = event.seq
+                self._readers[debate_id] = max(after, self._readers[debate_id])
+
+        return read
+
+    def check_readers(self) -> None:
+        """By now everybody has read everything."""
+        last = {row["id"]: row["last_seq"] for row in self._world.checks.rows()}
+        for debate_id, seq in self._readers.items():
+            if debate_id in last and debate_id not in self._world.checks.behind():
+                self._world.checks.hold(
+                    seq == last[debate_id], "a reader misses nothing",
+                    f"{debate_id}: read up to {seq} of {last[debate_id]}",
+                )  # fmt: skip

@@ -1,0 +1,68 @@
+"""The files of debates, on a disk that may be full, by a process that may die half-way."""
+
+import errno
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from moot.core.debate import Debate, Turn
+from moot.core.events import StatusChanged
+from moot.core.reading import Read, Reading
+from moot.ports import Filed
+from moot.store.files import Folder
+
+if TYPE_CHECKING:
+    from moot.testing.simulation.process import Process
+
+
+class SimulatedRecords(Folder):
+    """The real files, and the world looks at what was written."""
+
+    def __init__(self, process: "Process", home: Path) -> None:
+        super().__init__(home)
+        self._process = process
+        self._world = process.world
+
+    def check(self) -> None:
+        self._process.check_alive()
+        super().check()
+
+    def last_seq(self, debate_id: str) -> int:
+        self._process.check_alive()
+        return super().last_seq(debate_id)
+
+    def reading(self, debate: Debate) -> Reading | None:
+        self._process.check_alive()
+        return super().reading(debate)
+
+    def file(
+        self,
+        debate: Debate,
+        turns: Sequence[Turn],
+        events: Sequence[StatusChanged] = (),
+        read: Read = None,
+    ) -> Filed | None:
+        self._process.check_alive()
+        try:
+            return super().file(debate, turns, events, read)
+        finally:
+            self._world.checks.filed(debate.id)
+
+    def _write(self, files: dict[Path, bytes]) -> None:
+        for path, data in files.items():
+            if self._world.full:
+                raise OSError(errno.ENOSPC, "No space left on device", str(path))
+            if self._world.strikes(self._process):
+                self._process.kill()
+                self._process.check_alive()
+            super()._write({path: data})
+
+
+def filed_turns(home: Path, debate_id: str) -> list[dict[str, object]] | None:
+    """The turns that a debate's transcript holds; None if it cannot be read."""
+    path = home / "records" / "debates" / debate_id / "transcript.json"
+    try:
+        return json.loads(path.read_bytes())["turns"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,508 @@
+"""A schedule: processes, people and faults, from the first step until all is quiet again."""
+
+import asyncio
+import hashlib
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextvars import Context
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pydantic import SecretStr
+
+from moot.core.times import stamp
+from moot.engine.service import Service
+from moot.errors import MootError
+from moot.ports import Call
+from moot.settings import Settings
+from moot.store.files import Folder
+from moot.store.reindex import reindex
+from moot.testing.simulation.backend import Backend, FileBackend, PostgresBackend
+from moot.testing.simulation.checks import FINAL, Broken, Checks
+from moot.testing.simulation.loop import ScheduledLoop
+from moot.testing.simulation.network import Post
+from moot.testing.simulation.people import People
+from moot.testing.simulation.plan import Plan, draw
+from moot.testing.simulation.process import Process
+from moot.testing.virtual import EPOCH
+
+LEASE_SECONDS = 6.0
+QUIET_SECONDS = 3600.0
+"""Virtual time after the last fault in which every debate must have come to rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a schedule."""
+
+    seed: int
+    plan: Plan
+    broken: Broken | None
+    counts: Counter[str]  # faults and verbs, by name
+    trace: tuple[str, ...]
+    steps: int
+    commits: int
+    calls: int
+    seconds: float  # of virtual time
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256("\n".join(self.trace).encode()).hexdigest()[:16]
+
+
+class World:
+    """Everything in one schedule. Whatever is left to chance follows from the seed."""
+
+    def __init__(self, seed: int, home: Path, url: str | None = None) -> None:
+        self.seed = seed
+        self.chance = Random(seed)  # noqa: S311  so that a seed says it all
+        self.plan = draw(self.chance)
+        self.home = home
+        self.loop = ScheduledLoop(self.chance)
+        self.loop.trouble = self._trouble
+        self.settings = _settings(self.plan).model_copy(update={"home": home})
+        if url:
+            self.settings = self.settings.model_copy(update={"database_url": SecretStr(url)})
+        self.backend: Backend = PostgresBackend(url) if url else FileBackend(self.settings.file)
+        self.checks = Checks(self)
+        self.people = People(self)
+        self.post = Post(self)
+        self.processes: list[Process] = []
+        self.past: list[Process] = []  # all that there ever were
+        self.counts: Counter[str] = Counter()
+        self.trace: list[str] = []
+        self.away = self.full = self.settled = self.called_off = False
+        self.restored = 0
+        self.ahead = 0.0  # of the wall clock
+        self.outages: list[tuple[float, float]] = []
+        self.mishaps = 0
+        self._copies: list[Any] = []
+        self._ids = 0
+        self._names = 0
+        self._context = Context()
+        self._healing = False
+
+    # --- chance and time ---
+
+    @property
+    def bad_models(self) -> float:
+        return 0.0 if self._healing else self.plan.bad_models
+
+    @property
+    def slow_models(self) -> float:
+        return 0.0 if self._healing else self.plan.slow_models
+
+    @property
+    def lost_replies(self) -> float:
+        return 0.0 if self._healing else self.plan.lost_replies
+
+    def wall(self) -> float:
+        return EPOCH + self.loop.time() + self.ahead
+
+    def latency(self) -> float:
+        return 0.0 if self.chance.random() < 0.7 else self.chance.random() * 0.05
+
+    def delays(self) -> Iterator[float]:
+        """When a message arrives: once, late, twice, or not at all."""
+        plan, chance = self.plan, self.chance
+        if self._healing:
+            yield self.latency()
+            return
+        if chance.random() < plan.lost:
+            self.count("message lost")
+            return
+        doubled = chance.random() < plan.doubled
+        if doubled:
+            self.count("message doubled")
+        for _ in range(2 if doubled else 1):
+            late = chance.random() < plan.late
+            self.count("message late" if late else "message")
+            yield chance.random() * 20 if late else self.latency()
+
+    def strikes(self, process: Process) -> bool:
+        """Whether a process dies while it writes a file."""
+        return not self._healing and self.plan.kills > 0 and self.chance.random() < 0.01
+
+    def poisoned(self, call: Call) -> bool:
+        """Whether it is the seat of the first debate that no model can speak for."""
+        first = self.people.debates[:1] == [call.debate.id]
+        return bool(self.plan.poison) and first and call.step.actor in ("ada", "critic")
+
+    def note(self, text: str) -> None:
+        self.trace.append(f"{self.loop.time():.3f} {text}")
+
+    def count(self, what: str) -> None:
+        self.counts[what] += 1
+
+    def new_id(self, now: float) -> str:
+        self._ids += 1
+        letters = "abcdefghijklmnopqrstuvwxyz234567"
+        token = "".join(letters[self._ids // 32**place % 32] for place in range(6))
+        return f"debate_{stamp(now)}_{token}"
+
+    def later(self, seconds: float, work: Callable[[], object]) -> None:
+        """The world does something, whatever becomes of the processes."""
+        self.loop.call_later(seconds, work, context=self._context.copy())
+
+    def at(self, when: float, work: Callable[[], object]) -> None:
+        self.loop.call_at(when, work, context=self._context.copy())
+
+    def in_process(self, process: Process, seconds: float, work: Callable[[], object]) -> None:
+        self.loop.call_later(seconds, work, context=process.context.copy())
+
+    # --- processes ---
+
+    def others(self, process: Process) -> list[Process]:
+        return [one for one in self.processes if one is not process and one.alive]
+
+    def lives(self, name: str) -> bool:
+        return any(one.name == name and one.alive for one in self.processes)
+
+    def start(self, *, serves: bool) -> None:
+        self._names += 1
+        machine = "home" if self.plan.shape == "home" else f"m{self.chance.randint(1, 2)}"
+        name = f"{machine}/p{self._names}"
+        self.note(f"{name} starts")
+        process = Process(self, name, serves=serves)
+        self.processes.append(process)
+        self.past.append(process)
+
+    def ended(self, process: Process) -> None:
+        """It is gone; somebody starts another a while later."""
+        if process in self.processes:
+            self.processes.remove(process)
+        if not self.settled:
+            wait = self.chance.random() * 10
+            self.later(wait, lambda: self.settled or self.start(serves=process.serves))
+
+    def committed(self, process: Process) -> None:
+        self.checks.committed(process.name)
+
+    def troubled(self, process: Process, begin: float, end: float) -> bool:
+        """Whether a process, or what it needs, was out of order at some time between the two."""
+        stopped = process.stopped or any(begin - 30 <= at <= end for at in process.stops)
+        away = any(first < end and last > begin - 5 for first, last in self.outages)
+        return stopped or away or bool(self.lost_replies)
+
+    # --- faults ---
+
+    def _fault(self, seconds: float, work: Callable[[], None]) -> None:
+        def strike() -> None:
+            if not self._healing:
+                work()
+
+        self.later(seconds, strike)
+
+    def _some(self) -> Process | None:
+        there = [one for one in self.processes if one.alive]
+        return self.chance.choice(there) if there else None
+
+    def _kill(self) -> None:
+        if process := self._some():
+            self.count("kill")
+            self.mishaps += 1
+            process.fuse = self.chance.choice((1, 3, 10, 30, 100))
+
+    def _stop(self) -> None:
+        if process := self._some():
+            self.count("stop of a process")
+            self.mishaps += 1
+            process.stop()
+            self.later(self.chance.choice((1.0, 10.0, 60.0)), process.go_on)
+
+    def _leave(self) -> None:
+        if process := self._some():
+            self.count("close")
+            self.mishaps += 1
+            process.leave()
+
+    def _outage(self) -> None:
+        name = self.chance.choice(("full", "away"))
+        self.count(f"disk {name}" if name == "full" else f"database {name}")
+        self.note(f"{name} begins")
+        setattr(self, name, True)
+        self.mishaps += 3
+        lasts = self.chance.choice((0.5, 3.0, 15.0))
+        self.outages.append((self.loop.time(), self.loop.time() + lasts))
+
+        def over() -> None:
+            self.note(f"{name} is over")
+            setattr(self, name, False)
+
+        self.later(lasts, over)
+
+    def _jump(self) -> None:
+        self.count("wrong clock")
+        self.mishaps += 3
+        self.ahead += self.chance.choice((-3600.0, -30.0, 30.0, 120.0))
+        self.note(f"the clock is {self.ahead:g} s ahead")
+
+    def _copy(self) -> None:
+        self._copies.append(self.backend.copy())
+
+    def _restore(self) -> None:
+        """Everything is stopped, an older copy of the database put back, and started again."""
+        self.count("restore")
+        self.mishaps += 10
+        kinds = [one.serves for one in self.processes]
+        self._stop_all()
+        self.note("an older database is restored")
+        self.backend.restore(self.chance.choice(self._copies))
+        self.restored += 1
+        self.checks.forget()
+        self.people.forget()
+        for serves in kinds or [True]:
+            self.start(serves=serves)
+
+    def _damage(self) -> None:
+        """The cursor of a debate that goes on is set back to where it was a turn before."""
+        there = [row for row in self.checks.rows() if row["status"] in ("running", "paused")]
+        there = [row for row in there if row["turns"] > 1]
+        if not there:
+            return
+        row = self.chance.choice(there)
+        self.count("damaged row")
+        self.mishaps += 3
+        kinds = [one.serves for one in self.processes]
+        self._stop_all()
+        self.note(f"the row of {row['id'][-6:]} is damaged")
+        self.backend.ask(
+            "UPDATE debate_runs SET (next_round, next_stage, next_actor, next_target, wave_done) ="
+            " (SELECT round, stage, actor, target, 0 FROM debate_turns t WHERE t.debate_id = ?"
+            " ORDER BY seq DESC LIMIT 1), turns = turns - 1 WHERE id = ?",
+            row["id"], row["id"],
+        )  # fmt: skip
+        self.checks.damaged.add(row["id"])
+        self.checks.forget(rows_only=True)
+        for serves in kinds or [True]:
+            self.start(serves=serves)
+
+    def _stop_all(self) -> None:
+        settled, self.settled = self.settled, True  # nobody is started again for this
+        for process in list(self.processes):
+            process.kill()
+        for process in self.past:
+            process.database.let_go()
+        self.settled = settled
+
+    def _tear(self) -> None:
+        """A file of some debate is damaged."""
+        there = sorted(self.home.glob("records/debates/*/*.json"))
+        if not there:
+            return
+        path = self.chance.choice(there)
+        self.count("torn file")
+        self.note(f"{path.name} of {path.parent.name[-6:]} is torn")
+        self.checks.torn.add(path.parent.name)
+        data = path.read_bytes()
+        match self.chance.randint(0, 2):
+            case 0:
+                path.unlink()
+            case 1:
+                path.write_bytes(data[: self.chance.randint(0, len(data))])
+            case _:
+                path.write_bytes(b"\x00" * len(data))
+
+    # --- the schedule ---
+
+    def run(self) -> Result:
+        random.seed(self.seed)  # what the engine spreads its waits with
+        with self.loop.current():
+            try:
+                self._begin()
+                self._go_until(lambda: self.loop.time() >= self.plan.busy)
+                self._heal()
+                self._rest()
+                self._ask_again()
+                self.note("the end")
+            finally:
+                self._dispose()
+        return Result(
+            self.seed, self.plan, self.checks.broken, self.counts, tuple(self.trace),
+            self.loop.steps, self.checks.commits, len(self.checks.calls), self.loop.time(),
+        )  # fmt: skip
+
+    def _begin(self) -> None:
+        plan, chance = self.plan, self.chance
+        self.note(str(plan))
+        if plan.shape == "home":
+            for _ in range(plan.processes):
+                self.start(serves=True)
+        else:
+            self.start(serves=True)
+            for _ in range(plan.processes - 1):
+                self.start(serves=False)
+        self.people.begin()
+        for _ in range(plan.verbs):
+            self._fault(chance.random() * plan.busy, self.people.act)
+        faults = {
+            self._kill: plan.kills,
+            self._stop: plan.stops,
+            self._leave: plan.leaves,
+            self._outage: plan.outages,
+            self._jump: plan.jumps,
+            self._tear: plan.tears,
+            self._damage: plan.damages,
+        }
+        for fault, times in faults.items():
+            for _ in range(times):
+                self._fault(chance.random() * plan.busy, fault)
+        for _ in range(plan.restores):
+            when = chance.random() * plan.busy
+            self._fault(when * chance.random(), self._copy)
+            self._fault(when, self._restore)
+        for place in range(6):
+            self.later(1.0 + place * plan.busy / 4, self.people.read_along)
+
+    def _go_until(self, done: Callable[[], bool]) -> None:
+        self.loop.run_while(lambda: self.checks.broken is None and not done())
+
+    def _heal(self) -> None:
+        """No more faults. What is stopped goes on, and what is missing is started."""
+        self.note("all is well again")
+        self._healing, self.away, self.full, self.ahead = True, False, False, 0.0
+        for process in list(self.processes):
+            process.fuse = None
+            process.go_on()
+        if self.plan.station:
+            self._in_some(_off_the_air)
+        if self.restored and self.chance.random() < 0.7:
+            self._reindex()
+
+    def _in_some(self, work: Callable[[Service], object]) -> None:
+        for process in self.processes:
+            if process.serves and process.service:
+                process.spawn(work)  # type: ignore[arg-type]
+                return
+        self.later(1.0, lambda: self._in_some(work))
+
+    def _reindex(self) -> None:
+        """An operator brings the database up to the files, with nothing else under way."""
+        self.note("reindex --from-files")
+        kinds = [one.serves for one in self.processes]
+        self._stop_all()
+        clerk = Process(self, "home/clerk", serves=True)
+        self.past.append(clerk)
+        self.checks.paused = True  # what it writes is not what a debate does
+        task = clerk.context.run(
+            self.loop.create_task, reindex(clerk.database, self.home, from_files=True)
+        )
+        self._go_until(task.done)
+        clerk.kill()
+        self.checks.paused = False
+        self.checks.forget()
+        self.people.forget()
+        for serves in kinds or [True]:
+            self.start(serves=serves)
+
+    def _rest(self) -> None:
+        """Every debate comes to rest, and then everything about it is right."""
+        until, looked = self.loop.time() + QUIET_SECONDS, 0.0
+
+        def quiet() -> bool:
+            nonlocal looked
+            if self.loop.time() < looked:
+                return self.loop.time() > until
+            looked = self.loop.time() + 1.0
+            return self.checks.at_rest() or self.loop.time() > until
+
+        while True:
+            self._go_until(quiet)
+            if self.checks.broken:
+                return
+            if not self.checks.at_rest():
+                stuck = [row for row in self.checks.rows() if row["status"] not in FINAL]
+                self.checks.fail("every debate comes to rest", str(stuck))
+                return
+            self._let_pass(5.0)  # whoever reads along is a moment behind
+            if self.people.read_along():
+                self._let_pass(5.0)
+                if self.checks.at_rest():
+                    break  # nobody asked for anything meanwhile
+        self.checks.finish()
+        self.people.check_readers()
+
+    def _let_pass(self, seconds: float) -> None:
+        until = self.loop.time() + seconds
+        self._go_until(lambda: self.loop.time() >= until)
+
+    def _ask_again(self) -> None:
+        """What waits for a person goes on to its end once somebody says so."""
+        waiting: list[dict[str, Any]] = []
+        for _ in range(6):
+            waiting = [row for row in self.checks.rows() if row["status"] == "paused"]
+            waiting = [row for row in waiting if row["id"] not in self.checks.behind()]
+            if not waiting or self.checks.broken:
+                return
+            waiting = [row for row in waiting if not self._is_poisoned(row["id"])]
+            if not waiting:
+                return
+            for row in waiting:
+                self._in_some(_go_on(row["id"], retry=bool(row["failure"])))
+            self._let_pass(2.0)
+            self._rest()
+        if not self.checks.broken:
+            self.checks.fail("what is retried goes on", str(waiting))
+
+    def _is_poisoned(self, debate_id: str) -> bool:
+        return bool(self.plan.poison) and self.people.debates[:1] == [debate_id]
+
+    def _trouble(self, message: str, error: BaseException | None) -> None:
+        if error is not None and not isinstance(error, MootError | GeneratorExit):
+            self.checks.fail("errors are said, not thrown", f"{message}: {error!r}")
+
+    def last_filed(self, debate_id: str) -> int:
+        return Folder(self.home).last_seq(debate_id)
+
+    def _dispose(self) -> None:
+        """Throw all coroutines away. Whatever they still do does not reach the world."""
+        self.settled = True
+        self.loop.trouble = lambda message, error: None
+        for process in self.past:
+            process.alive = False
+        for task in asyncio.all_tasks(self.loop):
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
+            try:
+                task.get_coro().close()  # type: ignore[union-attr]
+            except (RuntimeError, ValueError, MootError):
+                continue  # it awaited something, or runs
+        for process in self.past:
+            process.database.let_go()
+        self.backend.close()
+        self.loop.close()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+@cache
+def _settings_of(shape: str, report_model: bool) -> Settings:
+    cluster = {"broker_url": "amqp://nowhere"} if shape == "cluster" else {}
+    return Settings(
+        model="claude:x", report_model="claude:writer" if report_model else None,
+        lease_seconds=LEASE_SECONDS, disabled_formats=(), **cluster,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def _settings(plan: Plan) -> Settings:
+    """Made once: reading the environment takes longer than many a schedule's first minute."""
+    return _settings_of(plan.shape, plan.report_model)
+
+
+def _go_on(debate_id: str, *, retry: bool) -> Callable[[Service], object]:
+    async def work(service: Service) -> None:
+        try:
+            await (service.retry(debate_id) if retry else service.resume(debate_id))
+        except MootError:
+            await service.resume(debate_id)
+
+    return work
+
+
+async def _off_the_air(service: Service) -> None:
+    """Nothing new is made, so that what waits can come to its end."""
+    if await service.stations.all():
+        await service.stations.change("one", {"cron": ""})
