@@ -250,10 +250,6 @@ class Checks:
             self.fail(f"no call after a {before['wanted']}", f"{name} began {new}")
         idle = before["status"] in REST and row["status"] in REST
         self.hold(not idle, "no call while it rests", f"{name} is {row['status']}")
-        for one in new:
-            slot = (one[1], one[2], one[3])
-            said = slot in known.slots and one[4] == "started"
-            self.hold(not said, "what was said is not paid for again", f"{name} {slot}")
         if self.world.restored and name not in self.torn:
             filed = len(filed_turns(self.world.home, name) or ())
             self.hold(
@@ -290,6 +286,9 @@ class Checks:
             noted.debate_id, *slot, process.name,
         )  # fmt: skip
         noted.n = next((n for (n,) in on_record if n not in made), None)
+        known = self._known[noted.debate_id]
+        again = slot in known.slots and known.row["lease_owner"] == process.name
+        self.hold(not again, "what was said is not paid for again", f"{call.debate.id} {slot}")
         self.hold(
             noted.n is not None, "a call is on record before it is made", f"{call.debate.id} {slot}"
         )
