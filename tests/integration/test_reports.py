@@ -25,60 +25,20 @@ from moot.errors import (
     ProviderUnavailableError,
     StateError,
 )
-from moot.ports import Call, ModelCard, ReportRow
+from moot.ports import Call, ReportRow
 from moot.settings import Settings
 from moot.store import files, schema
 from moot.store.reindex import examine, reindex
 from moot.store.store import open_database
-from moot.testing.speaker import ScriptedSpeaker
 from tests import forked
 from tests.integration import wire
-from tests.integration.councils import council_speaker
+from tests.integration.councils import Voices, council_speaker, well, written
 from tests.served import served
 
 COUNCIL = {"problem": "Should we ship <now>?", "outputType": "decision"}
 FORMATS = ("standard", "classic", "custom", "duel", "council")
 WRITER = "openai:writer"
 DEAD = ProviderUnavailableError("The line to OpenAI is dead. Wait, then restart the speaker.")
-Answer = Callable[[Call], str | ProviderError]
-
-
-def written(call: Call) -> dict[str, Any]:
-    """What a good model answers, from what it was asked."""
-    assert call.schema
-    ids = call.schema["properties"]["speakers"]["items"]["properties"]["speaker"]["enum"]
-    first = {turn.actor: turn.seq for turn in reversed(call.heard)}
-    points = [{"speaker": i, "points": [{"text": f"{i} holds on.", "turn": first[i]}]} for i in ids]
-    return {"summary": "They spoke, and “nobody” <b>moved</b>.", "speakers": points}
-
-
-def well(call: Call) -> str:
-    return json.dumps(written(call))
-
-
-class Voices(ScriptedSpeaker):
-    """Everyone speaks as in a council; reports are written as the test says."""
-
-    def __init__(self, answer: Answer = well, window: int = 100_000, seconds: float = 0.0) -> None:
-        others = council_speaker()
-
-        def script(call: Call) -> str | ProviderError:
-            return answer(call) if call.step.stage == "report" else others._script(call)
-
-        super().__init__(script)
-        self.window = window
-        self.slow = seconds
-
-    def card(self, model: str) -> ModelCard:
-        return ModelCard(model, self.window, 1e-6, 2e-6)
-
-    async def speak(self, call: Call, say: Any) -> Any:
-        self._seconds = self.slow if call.step.stage == "report" else 0.0
-        return await super().speak(call, say)
-
-    @property
-    def reports(self) -> list[Call]:
-        return [call for call in self.calls if call.step.stage == "report"]
 
 
 @pytest.fixture(autouse=True)

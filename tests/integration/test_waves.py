@@ -2,17 +2,15 @@
 
 import asyncio
 import json
-import sqlite3
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from moot import bootstrap
-from moot.bootstrap import open_service
+from moot.bootstrap import Instead
 from moot.core import moves
 from moot.core.change import Change
 from moot.core.debate import Debate
@@ -27,7 +25,9 @@ from moot.store import log
 from moot.testing.clock import FrozenClock
 from moot.testing.speaker import ScriptedSpeaker, plain
 from tests.integration.councils import answer
-from tests.integration.test_engine import CHORUS
+from tests.integration.homes import add_foreign_turn
+from tests.integration.speakers import add_chorus
+from tests.virtual import MODEL, engine, go, took, until
 
 Letter = tuple[str, str]
 
@@ -65,19 +65,15 @@ class Post:
 async def workers(
     home: Path, speaker: ScriptedSpeaker, post: Post, clock: FrozenClock | None = None
 ) -> AsyncGenerator[Service]:
-    settings = Settings(home=home, broker_url="amqp://nowhere", lease_seconds=5.0)  # type: ignore[arg-type]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bootstrap, "_dispatcher", lambda _: post)
-        async with open_service(settings, speaker=speaker, clock=clock, recover=False) as service:
-            yield service
-
-
-def go(work: Coroutine[Any, Any, None]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(30):
-            await work
-
-    asyncio.run(bounded())
+    settings = Settings(
+        home=home,
+        model=MODEL,
+        broker_url="amqp://nowhere",  # type: ignore[arg-type]
+        lease_seconds=5.0,
+    )
+    instead = Instead(dispatcher=post)
+    async with engine(settings, speaker, clock=clock, recover=False, instead=instead) as service:
+        yield service
 
 
 async def deliver(service: Service, post: Post, copies: int = 1) -> None:
@@ -105,7 +101,7 @@ async def lose_a_worker(
 
 def test_every_letter_ten_times_is_every_turn_once(tmp_path: Path) -> None:
     async def work() -> None:
-        post, speaker = Post(), ScriptedSpeaker(seconds=0.001)
+        post, speaker = Post(), ScriptedSpeaker(seconds=3.0)
         async with workers(tmp_path, speaker, post) as service:
             made = [await service.create("m", format="duel") for _ in range(10)]
             await deliver(service, post, copies=10)
@@ -309,7 +305,7 @@ def test_a_suspect_is_spoken_alone(tmp_path: Path) -> None:
     async def work() -> None:
         post, clock = Post(), FrozenClock()
         beside: dict[str, int] = {}
-        speaker = ScriptedSpeaker(seconds=0.5)
+        speaker = ScriptedSpeaker(seconds=3.0)
 
         def heard(call: Call) -> str:
             beside[call.debate.id] = max(beside.get(call.debate.id, 0), speaker.in_flight)
@@ -341,16 +337,7 @@ def test_a_turn_that_the_row_does_not_know_of_is_paid_for_once(tmp_path: Path) -
             await service.create("m", format="duel")
             (letter,) = post.take()
             await service.wave(*letter)
-            file = tmp_path / ".agentic" / "kofnote_search.sqlite"
-            with closing(sqlite3.connect(file)) as conn:  # Ben's turn, and nothing else of it
-                conn.execute(
-                    "INSERT INTO debate_turns (debate_id, seq, round, stage, actor, name, kind,"
-                    " text, status, model, input_tokens, output_tokens, cost_usd, calls,"
-                    " estimated, started_at, committed_at) SELECT debate_id, 90, 1, stage, 'ben',"
-                    " 'Ben', kind, 'Foreign.', status, model, 0, 0, 0, 1, 0, started_at,"
-                    " committed_at FROM debate_turns"
-                )
-                conn.commit()
+            add_foreign_turn(Settings(home=tmp_path), 1, "ben")
             await deliver(service, post)
             assert len(speaker.calls) == 6, "one for each of five turns, and one in vain"
 
@@ -375,11 +362,10 @@ def test_after_a_lost_worker_a_wave_is_spoken_one_by_one_at_first(tmp_path: Path
     """So that the step that kills is found, and not the whole wave given up."""
 
     async def work() -> None:
-        (tmp_path / "formats").mkdir()
-        (tmp_path / "formats" / "chorus.toml").write_text(CHORUS)
+        add_chorus(tmp_path)
         post, clock = Post(), FrozenClock()
         most: list[int] = []
-        speaker = ScriptedSpeaker(seconds=0.005)
+        speaker = ScriptedSpeaker(seconds=3.0)
 
         def heard(call: Call) -> str:
             most.append(speaker.in_flight)
@@ -402,14 +388,13 @@ def test_after_a_lost_worker_a_wave_is_spoken_one_by_one_at_first(tmp_path: Path
 
 def test_what_is_let_go_in_mid_call_is_queued_again(tmp_path: Path) -> None:
     async def work() -> None:
-        post, speaker = Post(), ScriptedSpeaker(seconds=20)
+        post, speaker = Post(), ScriptedSpeaker(seconds=3600)
         async with workers(tmp_path, speaker, post) as service:
             made = await service.create("m", format="duel")
             (letter,) = post.take()
             wave = asyncio.create_task(service.wave(*letter))
-            while not speaker.in_flight:
-                await asyncio.sleep(0.005)
-            await service.let_go()
+            await until(lambda: speaker.in_flight)
+            assert await took(service.let_go()) < 0.1
             await wave
             assert post.take() == [letter]
             assert (await service.get(made.id)).lease_owner is None
