@@ -16,6 +16,8 @@ from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker
 from tests.virtual import engine, go, took, until
 
+pytestmark = pytest.mark.sqlite_only  # durations are exact in virtual time only
+
 
 def seconds(attempt: dict[str, Any]) -> float:
     """How long a call took, by its record."""

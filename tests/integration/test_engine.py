@@ -35,6 +35,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.sqlite_only
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_a_damaged_cursor_is_rebuilt_and_said_so(settings: Settings, kind: str) -> None:
     async def work() -> None:
@@ -67,6 +68,7 @@ def test_a_damaged_cursor_is_rebuilt_and_said_so(settings: Settings, kind: str) 
     go(work())
 
 
+@pytest.mark.sqlite_only
 def test_what_a_dead_process_left_goes_on_when_moot_starts_again(settings: Settings) -> None:
     async def work() -> None:
         async with engine(settings, ScriptedSpeaker(), recover=False) as service:
@@ -271,6 +273,7 @@ def test_two_engines_on_one_home_say_each_turn_once(settings: Settings) -> None:
     go(work())
 
 
+@pytest.mark.sqlite_only
 def test_end_said_elsewhere_calls_off_the_call_here_within_a_second(settings: Settings) -> None:
     """No word passes between the two but what is in the database: a hint may be lost."""
 
@@ -331,6 +334,7 @@ def test_follow_misses_nothing_whoever_advances_it(settings: Settings) -> None:
     go(work())
 
 
+@pytest.mark.sqlite_only
 def test_closing_lets_go_and_the_next_start_goes_on(settings: Settings) -> None:
     async def work() -> None:
         slow = ScriptedSpeaker(seconds=3600)

@@ -386,6 +386,7 @@ def test_after_a_lost_worker_a_wave_is_spoken_one_by_one_at_first(tmp_path: Path
     go(work())
 
 
+@pytest.mark.sqlite_only
 def test_what_is_let_go_in_mid_call_is_queued_again(tmp_path: Path) -> None:
     async def work() -> None:
         post, speaker = Post(), ScriptedSpeaker(seconds=3600)
