@@ -31,7 +31,7 @@ MODEL = "openai:scripted"
 """Whose card and voice are the speaker's. To find a local model, moot would open a socket."""
 
 
-def go(work: Coroutine[Any, Any, T], within: float = 900.0) -> T:
+def go(work: Coroutine[Any, Any, T], within: float = 200.0) -> T:
     """Run a test's coroutine, for at most so many seconds of its own time."""
     if not REAL:
         return virtual.run(work, within)

@@ -13,7 +13,7 @@ from moot.errors import (
     StorageError,
 )
 from moot.settings import Settings
-from moot.testing.speaker import ScriptedSpeaker
+from moot.testing.speaker import ScriptedSpeaker, plain
 from moot.testing.virtual import EPOCH
 from tests.integration.homes import dead_owner
 from tests.integration.speakers import Gated, in_flight
@@ -78,6 +78,40 @@ def test_only_what_is_in_hand_is_renewed(settings: Settings) -> None:
             await until(renewed)
             assert (await service.get(stuck.id)).lease_until == pytest.approx(now + 0.5)
             assert (await service.stop(stuck.id)).status == "stopped"
+
+    go(work())
+
+
+@pytest.mark.sqlite_only
+def test_a_writer_who_comes_too_late_is_refused_and_paid(settings: Settings) -> None:
+    """It slept for longer than its lease, as a process that is stopped does, and knows nothing."""
+
+    async def nothing(*_: Any) -> Any:
+        await asyncio.Event().wait()
+
+    def scripted(who: str, seconds: float) -> ScriptedSpeaker:
+        return ScriptedSpeaker(lambda call: f"{who}: {plain(call)}", seconds)
+
+    async def work() -> None:
+        late, other = scripted("late", 10.0), scripted("other", 3.0)
+        async with (
+            engine(settings, late, recover=False) as asleep,
+            engine(settings, other) as awake,
+        ):
+            asleep._store.renew = asleep._store.held = nothing  # type: ignore[method-assign]
+            made = await in_flight(asleep, late, format="duel")
+            await until(lambda: other.in_flight)
+            await until(lambda: not late.in_flight)
+            await asyncio.sleep(0.1)
+            row = await awake.get(made.id)
+            assert row.lease_owner == awake._keeper.owner, "what it lets go is no longer its own"
+            done = await awake.wait(made.id)
+            turns, attempts = await awake.turns(made.id), await awake.attempts(made.id)
+        assert (done.status, done.turns, len(turns)) == ("completed", 6, 6)
+        assert all(turn.text.startswith("other") for turn in turns)
+        assert len(late.calls) == 1, "it lets go once it is refused"
+        assert len(attempts) == 7
+        assert done.usage.input_tokens == 70, "the late call is paid for, though it is not kept"
 
     go(work())
 
