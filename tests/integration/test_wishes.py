@@ -1,20 +1,25 @@
 """What a person asked for stands: a stop that was accepted, above all."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
+from moot.bootstrap import Instead
 from moot.core import moves, verbs
-from moot.core.debate import Failure
+from moot.core.debate import Debate, Failure, Turn
+from moot.core.events import StatusChanged
+from moot.core.reading import Read
 from moot.errors import (
     ProviderRefusedError,
     StateError,
 )
-from moot.ports import Call, Reply, Say
+from moot.ports import Call, Filed, Reply, Say
 from moot.settings import Settings
+from moot.store.files import Folder
 from moot.store.replay import read_folder
 from moot.testing.contract import a_debate
 from tests.integration.councils import COUNCIL, council_speaker
+from tests.integration.homes import damage
 from tests.integration.speakers import Gated, add_chorus, in_flight
 from tests.virtual import engine, go, reached, until
 
@@ -121,6 +126,37 @@ def test_a_stop_in_the_last_step_is_obeyed(settings: Settings, format_: str) -> 
 
 def _options(format_: str) -> Mapping[str, int]:
     return {"free_rounds": 1} if format_ == "classic" else {}
+
+
+@pytest.mark.sqlite_only
+def test_a_stop_that_comes_while_the_decision_is_filed_is_obeyed(settings: Settings) -> None:
+    """It was accepted elsewhere after the last turn, and before the council was completed."""
+
+    class Stopped(Folder):
+        def file(
+            self,
+            debate: Debate,
+            turns: Sequence[Turn],
+            events: Sequence[StatusChanged] = (),
+            read: Read = None,
+        ) -> Filed | None:
+            filed = super().file(debate, turns, events, read)
+            if debate.outcome:
+                damage(settings, "UPDATE debate_runs SET wanted = 'stop'")
+            return filed
+
+    async def work() -> None:
+        instead = Instead(records=Stopped(settings.home))
+        async with engine(settings, council_speaker(), instead=instead) as service:
+            made = await service.council(COUNCIL)
+            ended = await service.wait(made.id)
+            assert (ended.status, ended.stop_reason) == ("stopped", "stopped_by_user")
+            assert await service.actions(made.id) == []
+            assert await service.records() == []
+        replay = read_folder(settings.home, made.id)
+        assert (replay.issues, "final-packet.json" in replay.documents) == ((), False)
+
+    go(work())
 
 
 def test_what_is_counted_against_a_step_is_not_held_against_the_next() -> None:
