@@ -84,7 +84,10 @@ def test_only_what_is_in_hand_is_renewed(settings: Settings) -> None:
 
 @pytest.mark.sqlite_only
 def test_a_writer_who_comes_too_late_is_refused_and_paid(settings: Settings) -> None:
-    """It slept for longer than its lease, as a process that is stopped does, and knows nothing."""
+    """It slept for longer than its lease, as a process that is stopped does, and knows nothing.
+
+    Whoever took its place still speaks, so that only the fence is in its way.
+    """
 
     async def nothing(*_: Any) -> Any:
         await asyncio.Event().wait()
@@ -93,7 +96,7 @@ def test_a_writer_who_comes_too_late_is_refused_and_paid(settings: Settings) -> 
         return ScriptedSpeaker(lambda call: f"{who}: {plain(call)}", seconds)
 
     async def work() -> None:
-        late, other = scripted("late", 10.0), scripted("other", 3.0)
+        late, other = scripted("late", 10.0), scripted("other", 12.0)
         async with (
             engine(settings, late, recover=False) as asleep,
             engine(settings, other) as awake,

@@ -19,7 +19,7 @@ from moot.engine.advance import BESIDE_OTHERS
 from moot.engine.finish import Filer
 from moot.engine.service import Service
 from moot.errors import ProviderError, ProviderRateLimitError
-from moot.ports import Call
+from moot.ports import Call, Reply, Say
 from moot.settings import Settings
 from moot.store import log
 from moot.testing.clock import FrozenClock
@@ -305,14 +305,20 @@ def test_a_suspect_is_spoken_alone(tmp_path: Path) -> None:
     async def work() -> None:
         post, clock = Post(), FrozenClock()
         beside: dict[str, int] = {}
-        speaker = ScriptedSpeaker(seconds=3.0)
 
-        def heard(call: Call) -> str:
-            beside[call.debate.id] = max(beside.get(call.debate.id, 0), speaker.in_flight)
-            return plain(call)
+        class Noting(ScriptedSpeaker):
+            """Notes how many spoke at once, for each that did, whenever another begins."""
 
-        speaker._script = heard
-        async with workers(tmp_path, speaker, post, clock) as service:
+            async def speak(self, call: Call, say: Say) -> Reply:
+                now.add(call.debate.id)
+                beside.update({one: max(beside.get(one, 0), len(now)) for one in now})
+                try:
+                    return await super().speak(call, say)
+                finally:
+                    now.remove(call.debate.id)
+
+        now: set[str] = set()
+        async with workers(tmp_path, Noting(seconds=3.0), post, clock) as service:
             suspect, *others = [await service.create("m", format="duel") for _ in range(6)]
             for n in range(4):
                 for debate in (suspect, others[0]) if n < 3 else (suspect,):

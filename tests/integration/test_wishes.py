@@ -72,6 +72,19 @@ def test_asking_twice_adds_nothing_to_the_log(settings: Settings, verb: str) -> 
     go(work())
 
 
+def test_a_stop_is_obeyed_though_the_step_in_flight_fails(settings: Settings) -> None:
+    async def work() -> None:
+        speaker = Gated(script=lambda _: ProviderRefusedError("no"))
+        async with engine(settings, speaker) as service:
+            made = await in_flight(service, speaker, format="duel", on_failure="pause")
+            await service.stop(made.id)
+            speaker.gate.set()
+            ended = await service.wait(made.id)
+            assert (ended.status, ended.stop_reason) == ("stopped", "stopped_by_user")
+
+    go(work())
+
+
 def test_a_stop_holds_while_a_wave_fails(settings: Settings) -> None:
     """One of a wave fails for good and pauses the debate, while another of it still speaks."""
     failing = ProviderRefusedError("no")
