@@ -35,6 +35,14 @@ def test_reindex_brings_back_what_the_model_wrote(tmp_path: Path) -> None:
     assert (told["method"], voices.reports) == ("model", [])
 
 
+def test_what_a_model_wrote_counts_for_the_same_state_only(tmp_path: Path) -> None:
+    settings = a_home(tmp_path)
+    debate = run(settings, Voices(), hold)
+    folder = files.Folder(settings.home)
+    assert folder.reading(debate)
+    assert folder.reading(debate.but(last_seq=debate.last_seq + 1)) is None
+
+
 def test_tampering_with_a_models_report_is_found(tmp_path: Path) -> None:
     settings = a_home(tmp_path)
     debate = run(settings, Voices(), hold)

@@ -57,7 +57,7 @@ def test_a_restored_older_database_destroys_nothing(
         with caplog.at_level(logging.WARNING, "moot"):
             async with engine(settings, speaker) as service:
                 for _ in range(3):
-                    await service.supervisor.sweep()
+                    assert await service.supervisor.sweep() == [], "nobody is sent to it"
                 for debate_id in ids:
                     await service._advancer.advance(debate_id)  # as a message would
                     shown = await service.get(debate_id)

@@ -340,12 +340,14 @@ def test_a_turn_that_the_row_does_not_know_of_is_paid_for_once(tmp_path: Path) -
     async def work() -> None:
         post, speaker = Post(), ScriptedSpeaker()
         async with workers(tmp_path, speaker, post) as service:
-            await service.create("m", format="duel")
+            made = await service.create("m", format="duel")
             (letter,) = post.take()
             await service.wave(*letter)
             add_foreign_turn(Settings(home=tmp_path), 1, "ben")
             await deliver(service, post)
             assert len(speaker.calls) == 6, "one for each of five turns, and one in vain"
+            outcomes = [one["outcome"] for one in await service.attempts(made.id)]
+            assert outcomes == ["ok"] * 6, "none is on record that was never made"
 
     go(work())
 
@@ -479,6 +481,23 @@ def test_a_message_that_is_gone_is_missed_at_the_second_look(tmp_path: Path) -> 
             assert await service.supervisor.sweep() == [], "it may be on its way"
             clock.tick(2.0)
             assert await service.supervisor.sweep() == [made.id]
+
+    go(work())
+
+
+def test_a_debate_that_somebody_has_in_hand_is_left_to_them(tmp_path: Path) -> None:
+    async def work() -> None:
+        post, clock = Post(), FrozenClock()
+        post.queued = 0
+        async with workers(tmp_path, ScriptedSpeaker(), post, clock) as service:
+            made = await service.create("m", format="duel")
+            post.take()
+            await lose_a_worker(service, made.id, clock, wait=False)
+            clock.tick(0.9)
+            assert await service.supervisor.sweep() == []
+            assert post.take() == []
+            clock.tick(0.2)
+            assert await service.supervisor.sweep() == [made.id], "its lease has run out"
 
     go(work())
 
