@@ -131,7 +131,7 @@ def test_all_but_one_failing(settings: Settings, survivor: str) -> None:
 
 
 def test_all_five_failing_at_first(settings: Settings) -> None:
-    """Nobody stated a position. If they fail later, what they stated decides (test_hold.py)."""
+    """Nobody stated a position. If they fail later, what they stated decides (test_closing.py)."""
     silent = frozenset((role.lower(), 1) for role in ROLES)
     debate, turns, folder = go(hold(settings, council_speaker(silent)))
     assert (debate.status, debate.stop_reason) == ("failed", "provider_failed")

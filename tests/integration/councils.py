@@ -1,13 +1,16 @@
-"""A speaker that gives each shape of a council's answers, with no model."""
+"""Speakers that give each shape of a council's answers, and of a report's, with no model."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from moot.errors import ProviderError, ProviderRefusedError
-from moot.ports import Call
+from moot.ports import Call, ModelCard, Reply, Say
 from moot.testing.speaker import ScriptedSpeaker, plain
 
+COUNCIL = {"problem": "Ship it?", "output_type": "decision"}
 OPTIONS = {"critic": "Wait a quarter", "analyst": "Ship it in March"}
+Answer = Callable[[Call], str | ProviderError]
 
 
 def answer(call: Call) -> dict[str, Any] | None:
@@ -65,3 +68,41 @@ def council_speaker(failing: frozenset[tuple[str, int]] = frozenset()) -> Script
         return plain(call) + " Naïve — “quoted” <i>[x]</i>" if said is None else json.dumps(said)
 
     return ScriptedSpeaker(script)
+
+
+def written(call: Call) -> dict[str, Any]:
+    """What a good model answers, from what it was asked."""
+    assert call.schema
+    ids = call.schema["properties"]["speakers"]["items"]["properties"]["speaker"]["enum"]
+    first = {turn.actor: turn.seq for turn in reversed(call.heard)}
+    points = [{"speaker": i, "points": [{"text": f"{i} holds on.", "turn": first[i]}]} for i in ids]
+    return {"summary": "They spoke, and “nobody” <b>moved</b>.", "speakers": points}
+
+
+def well(call: Call) -> str:
+    return json.dumps(written(call))
+
+
+class Voices(ScriptedSpeaker):
+    """Everyone speaks as in a council; reports are written as the test says."""
+
+    def __init__(self, answer: Answer = well, window: int = 100_000, seconds: float = 0.0) -> None:
+        others = council_speaker()
+
+        def script(call: Call) -> str | ProviderError:
+            return answer(call) if call.step.stage == "report" else others._script(call)
+
+        super().__init__(script)
+        self.window = window
+        self.slow = seconds
+
+    def card(self, model: str) -> ModelCard:
+        return ModelCard(model, self.window, 1e-6, 2e-6)
+
+    async def speak(self, call: Call, say: Say) -> Reply:
+        self._seconds = self.slow if call.step.stage == "report" else 0.0
+        return await super().speak(call, say)
+
+    @property
+    def reports(self) -> list[Call]:
+        return [call for call in self.calls if call.step.stage == "report"]

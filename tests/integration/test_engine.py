@@ -1,17 +1,13 @@
-"""The engine on a real home: recovery, damaged rows, waves, deadlines, several processes."""
+"""The engine on a real home: recovery, damaged rows, waves, several engines at once."""
 
 import asyncio
-import sqlite3
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
-from moot import ports
-from moot.bootstrap import open_service
-from moot.core import codec, read, retry
+from moot.core import codec, read
 from moot.core.debate import Usage
 from moot.core.events import Delta, StatusChanged, TurnCommitted
 from moot.engine import advance
@@ -19,58 +15,15 @@ from moot.engine.service import Service
 from moot.errors import (
     ProviderContextError,
     ProviderError,
-    ProviderRateLimitError,
     ProviderUnavailableError,
 )
 from moot.ports import Call, Reply, Say
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker, plain
 from tests.integration.councils import council_speaker
-
-T = TypeVar("T")
-CHORUS = """
-name = "chorus"
-title = "Chorus"
-description = "All at once, then all at once again."
-rules = "Speak."
-on_failure = "degrade"
-[roster]
-min = 2
-max = 5
-[[stages]]
-name = "first"
-together = true
-ask = "Say what you think."
-[[stages]]
-name = "second"
-together = true
-rounds = 2
-ask = "Answer the others."
-"""
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(home=tmp_path / "home", lease_seconds=2.0, sweep_seconds=0.1)
-
-
-@pytest.fixture(autouse=True)
-def quick_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "WAITS", (0.01, 0.02, 0.03))
-
-
-def go(work: Coroutine[Any, Any, T]) -> T:
-    async def bounded() -> T:
-        async with asyncio.timeout(30):
-            return await work
-
-    return asyncio.run(bounded())
-
-
-def damage(settings: Settings, sql: str) -> None:
-    with sqlite3.connect(settings.database) as conn:
-        conn.execute(sql)
-
+from tests.integration.homes import damage, dead_owner
+from tests.integration.speakers import add_chorus
+from tests.virtual import engine, go, reached, took, until
 
 DAMAGES = {
     "behind": "next_round = 1, next_actor = 'ada'",
@@ -82,11 +35,12 @@ DAMAGES = {
 }
 
 
+@pytest.mark.sqlite_only
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_a_damaged_cursor_is_rebuilt_and_said_so(settings: Settings, kind: str) -> None:
     async def work() -> None:
-        speaker = ScriptedSpeaker(seconds=0.05)  # so that the pause comes before the end
-        async with open_service(settings, speaker=speaker, recover=False) as service:
+        speaker = ScriptedSpeaker(seconds=3.0)  # so that the pause comes before the end
+        async with engine(settings, speaker, recover=False) as service:
             made = await service.create("m", format="duel", start=False)
             await service.start(made.id)
             async for event in service.follow(made.id):
@@ -114,33 +68,26 @@ def test_a_damaged_cursor_is_rebuilt_and_said_so(settings: Settings, kind: str) 
     go(work())
 
 
+@pytest.mark.sqlite_only
 def test_what_a_dead_process_left_goes_on_when_moot_starts_again(settings: Settings) -> None:
     async def work() -> None:
-        async with open_service(settings, speaker=ScriptedSpeaker(), recover=False) as service:
+        async with engine(settings, ScriptedSpeaker(), recover=False) as service:
             made = await service.create("m", format="duel", start=False)
         damage(
             settings,
             "UPDATE debate_runs SET status = 'running', fence = 4, lease_until = 1e12, "
             "open_calls = 1, lease_owner = '" + dead_owner() + "'",
         )
-        async with open_service(settings, speaker=ScriptedSpeaker()) as service:
-            while (await service.get(made.id)).status != "completed":
-                await asyncio.sleep(0.02)
+        async with engine(settings, ScriptedSpeaker()) as service:
+            ended = reached(service, made.id, "completed")
+            assert await took(ended) < 0.1, "at the first sweep: its owner is known dead"
             assert len(await service.turns(made.id)) == 6
 
     go(work())
 
 
-def dead_owner() -> str:
-    from moot.engine.lease import owner_name
-
-    host, boot, space, pid, began, token = owner_name().split("/")
-    return "/".join((host, boot, space, pid, str(int(began) - 1), token))
-
-
 def test_a_wave_is_spoken_at_once_and_unseen_by_each_other(settings: Settings) -> None:
-    (settings.home / "formats").mkdir(parents=True)
-    (settings.home / "formats" / "chorus.toml").write_text(CHORUS)
+    add_chorus(settings.home)
 
     async def work() -> None:
         peak = 0
@@ -152,7 +99,7 @@ def test_a_wave_is_spoken_at_once_and_unseen_by_each_other(settings: Settings) -
             return ProviderUnavailableError("down") if call.step.actor == "p1" else plain(call)
 
         speaker = ScriptedSpeaker(script, seconds=0.05)
-        async with open_service(settings, speaker=speaker) as service:
+        async with engine(settings, speaker) as service:
             seats = [{"name": f"P{n}"} for n in range(4)]
             made = await service.create("m", format="chorus", participants=seats)
             done = await service.wait(made.id)
@@ -173,13 +120,12 @@ def test_a_wave_is_spoken_at_once_and_unseen_by_each_other(settings: Settings) -
 
 
 def test_a_wave_half_committed_is_not_spoken_again(settings: Settings) -> None:
-    (settings.home / "formats").mkdir(parents=True)
-    (settings.home / "formats" / "chorus.toml").write_text(CHORUS)
+    add_chorus(settings.home)
 
     class Uneven(ScriptedSpeaker):
         async def speak(self, call: Call, say: Say) -> Reply:
             if call.step.actor != "p0" and call.step.round == 1 and first:
-                await asyncio.sleep(30)
+                await asyncio.sleep(3600)
             return await super().speak(call, say)
 
     first = True
@@ -187,7 +133,7 @@ def test_a_wave_half_committed_is_not_spoken_again(settings: Settings) -> None:
 
     async def work() -> None:
         nonlocal first
-        async with open_service(settings, speaker=speaker) as service:
+        async with engine(settings, speaker) as service:
             seats = [{"name": f"P{n}"} for n in range(3)]
             made = await service.create("m", format="chorus", participants=seats)
             async for event in service.follow(made.id):
@@ -213,35 +159,11 @@ def test_a_prompt_that_is_too_long_is_cut_until_it_fits(settings: Settings) -> N
 
     async def work() -> None:
         speaker = ScriptedSpeaker(script)
-        async with open_service(settings, speaker=speaker) as service:
+        async with engine(settings, speaker) as service:
             made = await service.create("m", format="duel", limits={"max_turns": 12})
             done = await service.wait(made.id)
         assert done.status == "completed"
         assert any("left out" in m.text for call in speaker.calls for m in call.messages)
-
-    go(work())
-
-
-def test_a_speaker_that_keeps_no_deadline_is_cut_off(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(advance, "GRACE_SECONDS", -4.9)  # of the 5 s that a turn may take
-
-    async def work() -> None:
-        async with open_service(settings, speaker=ScriptedSpeaker(seconds=60)) as service:
-            limits = {"max_turn_seconds": 5}
-            made = await service.create("m", format="duel", limits=limits)
-            done = await service.wait(made.id)
-            attempts = await service.attempts(made.id)
-        assert done.status == "paused"
-        assert done.failure is not None
-        assert (done.failure.code, done.failure.attempts) == ("DEBATE_ERR_PROVIDER_TIMEOUT", 4)
-        assert "said nothing for 5 seconds" in done.failure.message
-        assert done.usage.estimated, "what hung was paid for all the same"
-        assert done.usage.input_tokens > 0
-        assert done.usage.cost_usd > 0
-        assert all(row["outcome"] == "failed" and row["estimated"] for row in attempts)
-        assert done.usage.input_tokens == sum(row["input_tokens"] for row in attempts)
 
     go(work())
 
@@ -257,7 +179,7 @@ def test_what_the_host_is_asked_is_announced_before_it_speaks(settings: Settings
     began, late = asyncio.Event(), asyncio.Event()
 
     async def work() -> None:
-        async with open_service(settings, speaker=Waiting()) as service:
+        async with engine(settings, Waiting()) as service:
             seats: dict[str, Any] = {
                 "participants": [{"name": "Ada"}, {"name": "Ben"}],
                 "host": {"name": "Hanna"},
@@ -291,60 +213,6 @@ def test_what_the_host_is_asked_is_announced_before_it_speaks(settings: Settings
     go(work())
 
 
-class Talker(ScriptedSpeaker):
-    """Keeps no time of its own: says a word now and then, or only that it is alive."""
-
-    def __init__(self, words: int, aloud: bool = True) -> None:
-        super().__init__()
-        self.words = words
-        self.aloud = aloud
-
-    async def speak(self, call: Call, say: Say) -> Reply:
-        for _ in range(self.words):
-            await asyncio.sleep(0.1)
-            if self.aloud:
-                say("word ")
-            else:
-                call.allow(call.seconds)
-        return await super().speak(call, say)
-
-
-@pytest.mark.parametrize("aloud", [True, False])
-def test_a_speaker_who_goes_on_is_not_cut_off(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, aloud: bool
-) -> None:
-    monkeypatch.setattr(advance, "GRACE_SECONDS", -4.5)  # of the 5 s that a silence may take
-
-    async def work() -> None:
-        talker = Talker(20, aloud)
-        async with open_service(settings, speaker=talker) as service:
-            limits = {"max_turn_seconds": 5, "max_turns": 1}
-            made = await service.create("m", format="duel", limits=limits)
-            done = await service.wait(made.id)
-        assert (done.status, len(talker.calls)) == ("completed", 1)
-
-    go(work())
-
-
-def test_a_speaker_who_never_ends_is_cut_off(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(advance, "GRACE_SECONDS", -4.5)
-    monkeypatch.setattr(ports, "WHOLE", 1.1)  # so that a whole turn takes 5.5 s, less the 4.5
-
-    async def work() -> None:
-        async with open_service(settings, speaker=Talker(10_000)) as service:
-            limits = {"max_turn_seconds": 5}
-            made = await service.create("m", format="duel", limits=limits)
-            done = await service.wait(made.id)
-        assert done.failure
-        assert "was still speaking after 5.5 seconds" in done.failure.message
-        assert done.usage.estimated
-        assert done.usage.output_tokens > 4
-
-    go(work())
-
-
 @pytest.mark.parametrize("format_", ["duel", "council"])
 def test_an_answer_that_breaks_its_reader_is_invalid_and_paid(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, format_: str
@@ -356,7 +224,7 @@ def test_an_answer_that_breaks_its_reader_is_invalid_and_paid(
 
     async def work() -> None:
         speaker = council_speaker()
-        async with open_service(settings, speaker=speaker) as service:
+        async with engine(settings, speaker) as service:
             if format_ == "council":
                 made = await service.council({"problem": "m", "outputType": "decision"})
             else:
@@ -378,7 +246,7 @@ def test_a_speaker_with_a_mistake_of_its_own_pauses_the_debate(settings: Setting
         raise ZeroDivisionError("secret-key-123")
 
     async def work() -> None:
-        async with open_service(settings, speaker=ScriptedSpeaker(script)) as service:
+        async with engine(settings, ScriptedSpeaker(script)) as service:
             made = await service.create("m", format="duel")
             done = await service.wait(made.id)
         assert done.failure is not None
@@ -388,31 +256,12 @@ def test_a_speaker_with_a_mistake_of_its_own_pauses_the_debate(settings: Setting
     go(work())
 
 
-def test_a_stop_is_heard_while_a_retry_is_waited_for(settings: Settings) -> None:
-    error = ProviderRateLimitError("slow down", retry_after=50)
-
-    async def work() -> None:
-        speaker = ScriptedSpeaker(lambda call: error)
-        async with open_service(settings, speaker=speaker) as service:
-            made = await service.create("m", format="duel")
-            while not speaker.calls:
-                await asyncio.sleep(0.01)
-            await asyncio.sleep(0.1)
-            await service.stop(made.id)
-            async with asyncio.timeout(2):
-                done = await service.wait(made.id)
-        assert (done.status, done.stop_reason) == ("stopped", "stopped_by_user")
-        assert len(speaker.calls) == 1
-
-    go(work())
-
-
 def test_two_engines_on_one_home_say_each_turn_once(settings: Settings) -> None:
     async def work() -> None:
         speakers = [ScriptedSpeaker(seconds=0.005), ScriptedSpeaker(seconds=0.005)]
         async with (
-            open_service(settings, speaker=speakers[0]) as one,
-            open_service(settings, speaker=speakers[1]) as two,
+            engine(settings, speakers[0]) as one,
+            engine(settings, speakers[1]) as two,
         ):
             made = [await one.create("m", format="duel") for _ in range(20)]
             for debate in made:
@@ -424,17 +273,18 @@ def test_two_engines_on_one_home_say_each_turn_once(settings: Settings) -> None:
     go(work())
 
 
+@pytest.mark.sqlite_only
 def test_end_said_elsewhere_calls_off_the_call_here_within_a_second(settings: Settings) -> None:
-    async def work() -> float:
-        slow = ScriptedSpeaker(lambda c: "bye" if c.step.kind == "summary" else "x", seconds=0.0)
+    """No word passes between the two but what is in the database: a hint may be lost."""
 
+    async def work() -> None:
         class Stuck(ScriptedSpeaker):
             async def speak(self, call: Call, say: Say) -> Reply:
                 if call.step.kind != "summary":
                     say("half a sen")
                     self.in_flight += 1
                     try:
-                        await asyncio.sleep(30)
+                        await asyncio.sleep(3600)
                     except asyncio.CancelledError:
                         self.cancelled += 1
                         raise
@@ -442,37 +292,35 @@ def test_end_said_elsewhere_calls_off_the_call_here_within_a_second(settings: Se
 
         stuck = Stuck()
         async with (
-            open_service(settings, speaker=stuck) as here,
-            open_service(settings, speaker=slow, recover=False) as elsewhere,
+            engine(settings, stuck) as here,
+            engine(settings, ScriptedSpeaker(), recover=False) as elsewhere,
         ):
             made = await here.create("m", format="duel")
-            while not stuck.in_flight:
-                await asyncio.sleep(0.01)
-            loop = asyncio.get_running_loop()
-            began = loop.time()
+            await until(lambda: stuck.in_flight)
+            await asyncio.sleep(20)
             await elsewhere.end(made.id)
-            while not stuck.cancelled:
-                await asyncio.sleep(0.005)
-            took = loop.time() - began
+            assert await took(until(lambda: stuck.cancelled)) < 1
             done = await elsewhere.wait(made.id)
             turns = await elsewhere.turns(made.id)
-            attempts = await elsewhere.attempts(made.id)
-            while any(row["outcome"] == "unknown" for row in attempts):  # until its maker says
-                await asyncio.sleep(0.01)
-                attempts = await elsewhere.attempts(made.id)
+
+            async def told() -> list[dict[str, Any]]:
+                """How each call ended, once its maker has said so."""
+                rows = await elsewhere.attempts(made.id)
+                return [] if any(row["outcome"] == "unknown" for row in rows) else rows
+
+            attempts = await until(told)
         assert (done.status, done.stop_reason) == ("completed", "ended_by_user")
         assert [turn.kind for turn in turns] == ["summary"]
         assert sorted(row["outcome"] for row in attempts) == ["cancelled", "ok"]
-        return took
 
-    assert go(work()) < 1.0
+    go(work())
 
 
 def test_follow_misses_nothing_whoever_advances_it(settings: Settings) -> None:
     async def work() -> None:
         async with (
-            open_service(settings, speaker=ScriptedSpeaker(seconds=0.003)) as one,
-            open_service(settings, speaker=ScriptedSpeaker(), recover=False) as two,
+            engine(settings, ScriptedSpeaker(seconds=0.003)) as one,
+            engine(settings, ScriptedSpeaker(), recover=False) as two,
         ):
             made = await one.create("m", format="duel", limits={"max_turns": 40})
             here = [event async for event in one.follow(made.id)]
@@ -486,19 +334,21 @@ def test_follow_misses_nothing_whoever_advances_it(settings: Settings) -> None:
     go(work())
 
 
+@pytest.mark.sqlite_only
 def test_closing_lets_go_and_the_next_start_goes_on(settings: Settings) -> None:
     async def work() -> None:
-        slow = ScriptedSpeaker(seconds=20)
-        async with open_service(settings, speaker=slow) as service:
+        slow = ScriptedSpeaker(seconds=3600)
+        async with engine(settings, slow) as service:
             made = await service.create("m", format="duel")
-            while not slow.in_flight:
-                await asyncio.sleep(0.01)
-            began = asyncio.get_running_loop().time()
-        assert asyncio.get_running_loop().time() - began < 1
-        async with open_service(settings, recover=False) as service:
+            await until(lambda: slow.in_flight)
+            await asyncio.sleep(5)
+            loop = asyncio.get_running_loop()
+            began = loop.time()
+        assert loop.time() - began < 0.1
+        async with engine(settings, recover=False) as service:
             left = await service.get(made.id)
             assert (left.status, left.lease_owner) == ("running", None)
-        async with open_service(settings, speaker=ScriptedSpeaker()) as service:
+        async with engine(settings, ScriptedSpeaker()) as service:
             done = await service.wait(made.id)
             attempts = await service.attempts(made.id)
         assert done.status == "completed"
@@ -513,19 +363,21 @@ def test_what_cancelled_calls_used_is_estimated_and_counted(settings: Settings) 
             async def speak(self, call: Call, say: Say) -> Reply:
                 say("word " * 50)
                 self.in_flight += 1
-                await asyncio.sleep(30)
+                await asyncio.sleep(3600)
                 raise AssertionError
 
         talker = Talker()
-        async with open_service(settings, speaker=talker) as service:
+        async with engine(settings, talker) as service:
             made = await service.create("m", format="duel")
-            while not talker.in_flight:
-                await asyncio.sleep(0.01)
+            await until(lambda: talker.in_flight)
             await service.pause(made.id, at_once=True)
-            done = await service.wait(made.id)
-            while not done.usage.output_tokens:
-                done = await service.get(made.id)
-        return done.usage
+            await service.wait(made.id)
+
+            async def counted() -> Usage | None:
+                usage = (await service.get(made.id)).usage
+                return usage if usage.output_tokens else None
+
+            return await until(counted)
 
     usage = go(work())
     assert usage.estimated
@@ -535,7 +387,7 @@ def test_what_cancelled_calls_used_is_estimated_and_counted(settings: Settings) 
 
 def test_no_task_is_left_behind(settings: Settings) -> None:
     async def work() -> int:
-        async with open_service(settings, speaker=ScriptedSpeaker()) as service:
+        async with engine(settings, ScriptedSpeaker()) as service:
             made = await service.create("m", format="duel")
             await service.wait(made.id)
         with suppress(asyncio.CancelledError):
@@ -551,7 +403,7 @@ def test_a_call_on_record_that_was_never_made_is_called_off_when_the_debate_is_l
     """A service that is closed just after a commit: the next wave's calls are on record already."""
 
     async def work() -> list[dict[str, Any]]:
-        async with open_service(settings, speaker=ScriptedSpeaker(), recover=False) as service:
+        async with engine(settings, ScriptedSpeaker(), recover=False) as service:
             keeper, dispatcher = service._keeper, service._dispatcher
             commit = service._store.change
 

@@ -1,4 +1,8 @@
-"""Two processes on one home: the server shows what the other does, as it happens."""
+"""Two processes on one home: the server shows what the other does, as it happens.
+
+They are real processes in real time. What is shown is waited for before the other goes on, so that
+nothing depends on how fast this machine is.
+"""
 
 import asyncio
 import json
@@ -7,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -30,25 +34,32 @@ def tell(**words: Any) -> None:
 
 
 class Talker:
-    """Speaks piece by piece, for so long, and tells when it is called off."""
+    """Speaks piece by piece, for so long; held, it waits in the middle until told to go on."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, held: asyncio.StreamReader | None) -> None:
         self._seconds = seconds
+        self._held = held
 
     def card(self, model: str) -> ModelCard:
         return ModelCard(model, 100_000, 1e-6, 2e-6)
 
     async def speak(self, call: Call, say: Say) -> Reply:
         pieces = [f"{call.step.actor} {call.step.round}, piece {n}. " for n in range(PIECES)]
-        tell(calls=call.step.actor)
-        try:
-            for piece in pieces:
-                say(piece)
-                await asyncio.sleep(self._seconds / PIECES)
-        except asyncio.CancelledError:
-            tell(cancelled=time.time())
-            raise
+        for number, piece in enumerate(pieces):
+            say(piece)
+            await asyncio.sleep(self._seconds / PIECES)
+            if number == PIECES // 2 and self._held:
+                await self._held.readline()
         return Reply("".join(pieces), UNDERSTUDY, Usage(1, 1, 0.0))
+
+
+async def told() -> asyncio.StreamReader:
+    """What the test says to this process."""
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
+    )
+    return reader
 
 
 def run_slowly() -> None:
@@ -59,12 +70,12 @@ def run_slowly() -> None:
     home, seconds, turns = Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
 
     async def run() -> None:
-        async with open_service(
-            Settings(home=home), speaker=Talker(seconds), recover=False
-        ) as service:
+        talker = Talker(seconds, await told() if sys.argv[4] == "held" else None)
+        async with open_service(Settings(home=home), speaker=talker, recover=False) as service:
             debate = await service.create("Slowly?", format="duel", limits={"max_turns": turns})
             tell(id=debate.id)
-            tell(status=(await service.wait(debate.id)).status)
+            done = await service.wait(debate.id)
+            tell(status=done.status, attempts=await service.attempts(debate.id))
 
     asyncio.run(run())
 
@@ -91,12 +102,19 @@ class Neighbour:
             time.sleep(0.01)
         raise AssertionError(f"no {name} in {self.told}")
 
+    def go_on(self) -> None:
+        """Let the speaker end its turn."""
+        assert self.process.stdin
+        self.process.stdin.write("go on\n")
+        self.process.stdin.flush()
+
     def end(self) -> None:
         self.process.kill()
         self.process.wait()
         self._reading.join()
-        if self.process.stdout:
-            self.process.stdout.close()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe:
+                pipe.close()
 
     def _read(self) -> None:
         assert self.process.stdout
@@ -105,72 +123,62 @@ class Neighbour:
 
 
 @contextmanager
-def neighbour(home: Path, seconds: float, turns: int) -> Generator[Neighbour]:
+def neighbour(
+    home: Path, seconds: float, turns: int, *, held: bool = False
+) -> Generator[Neighbour]:
     code = f"from {__name__} import run_slowly; run_slowly()"
-    command = [sys.executable, "-c", code, str(home), str(seconds), str(turns)]
-    other = Neighbour(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+    how = "held" if held else "free"
+    command = [sys.executable, "-c", code, str(home), str(seconds), str(turns), how]
+    pipe = subprocess.PIPE
+    other = Neighbour(subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True))
     try:
         yield other
     finally:
         other.end()
 
 
-def timed(client: Client, done: Callable[[Heard], bool]) -> list[tuple[float, Heard]]:
-    """Each frame with the time of its receipt."""
-    heard: list[tuple[float, Heard]] = []
-    while not heard or not done(heard[-1][1]):
-        frame = client.next()
-        assert frame
-        heard.append((time.time(), frame))
-    return heard
-
-
-def delays(heard: list[tuple[float, Heard]]) -> list[float]:
-    """From the commit of each turn to its receipt, the longest last."""
-    return sorted(
-        at - datetime.fromisoformat(frame.data["committed_at"]).timestamp()
-        for at, frame in heard
-        if frame.event == "turn"
-    )
+def a_turn(client: Client, other: Neighbour) -> list[Heard]:
+    """One turn of one that is held: some of it is shown while it is said, and all of it then."""
+    heard = client.until(lambda frame: frame.event == "delta")
+    other.go_on()
+    return heard + client.until(lambda frame: frame.event == "turn")
 
 
 def test_it_is_shown_as_it_happens(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with started(home) as (at, _), Client(at.port, "/events") as feed:
-        with neighbour(home, 0.4, 10) as other, watch(at, other.debate) as client:
-            heard = timed(client, lambda frame: frame.event == "end")
+        with neighbour(home, 0.2, 10, held=True) as other, watch(at, other.debate) as client:
+            other.go_on()  # of its first turn nobody may have heard: it began before they came
+            heard, shown = client.until(lambda frame: frame.event == "turn"), list[Heard]()
+            for done in range(2, 11):
+                heard += a_turn(client, other)
+                shown += feed.until(lambda frame, done=done: spoken(frame) >= done)
+            heard += client.until(lambda frame: frame.event == "end")
             assert other.wait("status") == "completed"
-        frames = [frame for _, frame in heard]
         debate = at.wait(other.debate)
-        assert seqs(frames) == list(range(1, debate["last_seq"] + 1))
-        late = delays(heard)
-        print("commit to receipt:", [f"{delay * 1000:.0f} ms" for delay in late])
-        assert late[len(late) // 2] < 0.3
-        assert late[-2] < 0.5
+        assert seqs(heard) == list(range(1, debate["last_seq"] + 1))
         check_deltas(at, debate["id"], heard)
-        changes = feed.until(lambda f: f.event == "status" and f.data["status"] == "completed")
-        shown = [frame.data for frame in changes if frame.event == "status"]
-        assert {item["id"] for item in shown} == {debate["id"]}
-        assert len({item["progress"]["done"] for item in shown}) > 5, "as it happens"
-        assert shown[-1] == at.http.get("/debates").json()["items"][0]
+        while shown[-1].event != "status" or shown[-1].data["status"] != "completed":
+            shown += feed.until(lambda frame: frame.event == "status")
+        changes = [frame.data for frame in shown if frame.event == "status"]
+        assert {item["id"] for item in changes} == {debate["id"]}
+        assert changes[-1] == at.http.get("/debates").json()["items"][0]
 
 
-def check_deltas(at: Served, debate_id: str, heard: list[tuple[float, Heard]]) -> None:
-    """They came while it was said, and are what was said then: perhaps not to its last word."""
+def spoken(frame: Heard) -> int:
+    """How many turns a frame of the feed tells of."""
+    return frame.data["progress"]["done"] if frame.event == "status" else 0
+
+
+def check_deltas(at: Served, debate_id: str, heard: list[Heard]) -> None:
+    """They are what was said: perhaps not to its last word."""
     turns = at.http.get(f"/debates/{debate_id}/turns").json()["items"]
-    said = speeches(frame for _, frame in heard)
+    said = speeches(heard)
     texts = {(turn["round"], turn["actor"], turn["target"]): turn["text"] for turn in turns}
     assert said.keys() <= texts.keys()
     assert all(f"{texts[slot]} ".startswith(text) for slot, text in said.items())
     full = [slot for slot, text in said.items() if len(text) > len(texts[slot]) * 0.8]
     assert len(full) >= len(turns) - 2
-    first: dict[tuple[int, str], float] = {}
-    for when, frame in heard:
-        if frame.event == "delta":
-            first.setdefault((frame.data["round"], frame.data["actor"]), when)
-        elif frame.event == "turn" and (frame.data["round"], frame.data["actor"]) in first:
-            assert when - first[frame.data["round"], frame.data["actor"]] > 0.05
-    assert len(first) >= len(turns) - 1
 
 
 def test_what_the_command_runs_is_shown_too(tmp_path: Path) -> None:
@@ -192,18 +200,19 @@ def test_what_the_command_runs_is_shown_too(tmp_path: Path) -> None:
 
 def test_end_reaches_a_call_in_the_other_process(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with started(home) as (at, _), neighbour(home, 60, 4) as other:
+    with started(home) as (at, _), neighbour(home, 0.2, 4, held=True) as other:
         with watch(at, other.debate) as client:
             client.until(lambda frame: frame.event == "delta")
-            before = time.time()
             assert at.post(f"/debates/{other.debate}/end").status_code == 202
-            took = other.wait("cancelled") - before
             heard = client.rest()
-        print(f"called off after {took * 1000:.0f} ms")
-        assert 0 < took < 1
         assert heard[-1].event == "end"
         assert at.wait(other.debate)["stop_reason"] == "ended_by_user"
         assert other.wait("status") == "completed"
+        (ending,) = [f.data["at"] for f in heard if f.data and f.data.get("status") == "ending"]
+        (cancelled,) = [row for row in other.wait("attempts") if row["outcome"] == "cancelled"]
+    took = datetime.fromisoformat(cancelled["ended_at"]) - datetime.fromisoformat(ending)
+    print("called off after", took)
+    assert 0 <= took.total_seconds() < 1
 
 
 def test_a_killed_server_is_come_back_to(tmp_path: Path) -> None:
@@ -230,15 +239,15 @@ def test_a_killed_server_is_come_back_to(tmp_path: Path) -> None:
 
 def test_what_a_killed_process_left_is_carried_on(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with started(home, environment=SWEEP) as (at, _), neighbour(home, 0.3, 8) as other:
+    with started(home, environment=SWEEP) as (at, _), neighbour(home, 0.2, 8, held=True) as other:
         with watch(at, other.debate) as client:
-            heard = client.until(lambda frame: frame.seq == 4)
+            other.go_on()
+            heard = client.until(lambda frame: frame.event == "turn")
+            heard += a_turn(client, other)
             heard += client.until(lambda frame: frame.event == "delta")
             other.process.kill()
             other.process.wait()
-            killed = time.monotonic()
             heard += client.rest()
-            took = time.monotonic() - killed
         debate = at.wait(other.debate)
         turns = at.http.get(f"/debates/{other.debate}/turns").json()["items"]
     assert debate["status"] == "completed"
@@ -248,4 +257,3 @@ def test_what_a_killed_process_left_is_carried_on(tmp_path: Path) -> None:
     said = speeches(heard)
     last = turns[-1]
     assert said[last["round"], last["actor"], None].strip() == last["text"]
-    assert took < 8, f"it took {took:.1f} s"

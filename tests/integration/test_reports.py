@@ -1,21 +1,15 @@
 """Reports of every format, by extraction and by a model: paid once, never in a debate's way."""
 
 import asyncio
-import hashlib
 import json
-import os
-import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from moot.bootstrap import open_service
-from moot.core import prompts, reading, report, report_page, report_text, retry
+from moot.core import prompts, reading, report, report_text
 from moot.core.debate import Debate, Usage
-from moot.core.reading import Reading, of_report
 from moot.engine import failpoints, reporting
 from moot.engine.service import Service
 from moot.errors import (
@@ -25,108 +19,24 @@ from moot.errors import (
     ProviderUnavailableError,
     StateError,
 )
-from moot.ports import Call, ModelCard, ReportRow
-from moot.settings import Settings
-from moot.store import files, schema
-from moot.store.reindex import examine, reindex
-from moot.store.store import open_database
-from moot.testing.speaker import ScriptedSpeaker
-from tests import forked
-from tests.integration import wire
-from tests.integration.councils import council_speaker
-from tests.served import served
+from moot.ports import Call, ReportRow
+from moot.store import files
+from tests.integration.councils import Voices, council_speaker, well, written
+from tests.integration.reporting import (
+    DEAD,
+    WRITER,
+    a_home,
+    filed,
+    hold,
+    issues,
+    row_of,
+    run,
+    run_without_a_speaker,
+    wanted,
+)
+from tests.virtual import engine, go, until
 
-COUNCIL = {"problem": "Should we ship <now>?", "outputType": "decision"}
 FORMATS = ("standard", "classic", "custom", "duel", "council")
-WRITER = "openai:writer"
-DEAD = ProviderUnavailableError("The line to OpenAI is dead. Wait, then restart the speaker.")
-Answer = Callable[[Call], str | ProviderError]
-
-
-def written(call: Call) -> dict[str, Any]:
-    """What a good model answers, from what it was asked."""
-    assert call.schema
-    ids = call.schema["properties"]["speakers"]["items"]["properties"]["speaker"]["enum"]
-    first = {turn.actor: turn.seq for turn in reversed(call.heard)}
-    points = [{"speaker": i, "points": [{"text": f"{i} holds on.", "turn": first[i]}]} for i in ids]
-    return {"summary": "They spoke, and “nobody” <b>moved</b>.", "speakers": points}
-
-
-def well(call: Call) -> str:
-    return json.dumps(written(call))
-
-
-class Voices(ScriptedSpeaker):
-    """Everyone speaks as in a council; reports are written as the test says."""
-
-    def __init__(self, answer: Answer = well, window: int = 100_000, seconds: float = 0.0) -> None:
-        others = council_speaker()
-
-        def script(call: Call) -> str | ProviderError:
-            return answer(call) if call.step.stage == "report" else others._script(call)
-
-        super().__init__(script)
-        self.window = window
-        self.slow = seconds
-
-    def card(self, model: str) -> ModelCard:
-        return ModelCard(model, self.window, 1e-6, 2e-6)
-
-    async def speak(self, call: Call, say: Any) -> Any:
-        self._seconds = self.slow if call.step.stage == "report" else 0.0
-        return await super().speak(call, say)
-
-    @property
-    def reports(self) -> list[Call]:
-        return [call for call in self.calls if call.step.stage == "report"]
-
-
-@pytest.fixture(autouse=True)
-def quick_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "WAITS", (0.01, 0.02, 0.03))
-
-
-def a_home(tmp_path: Path, writer: str | None = WRITER, **more: Any) -> Settings:
-    return Settings(home=tmp_path / "home", report_model=writer, sweep_seconds=0.1, **more)
-
-
-async def hold(service: Service, format_: str = "duel", **asked: Any) -> Debate:
-    if format_ == "council":
-        made = await service.council(COUNCIL)
-    else:
-        made = await service.create("Ship <it>?", format=format_, **asked)
-    return await service.wait(made.id)
-
-
-def run(settings: Settings, voices: Any, work: Callable[[Service], Any], **more: Any) -> Any:
-    async def go() -> Any:
-        async with open_service(settings, speaker=voices, recover=False, **more) as service:
-            return await work(service)
-
-    return asyncio.run(go())
-
-
-def wanted(**changes: Any) -> Callable[[ReportRow | None], ReportRow]:
-    """A move: a model is to write it, and nobody is at it."""
-
-    def move(row: ReportRow | None) -> ReportRow:
-        assert row
-        return replace(row, **{"state": "making", "model": WRITER, "until": 0.0, **changes})
-
-    return move
-
-
-async def row_of(service: Service, debate_id: str) -> ReportRow:
-    return (await service.reports([debate_id]))[debate_id]
-
-
-def filed(settings: Settings, debate_id: str) -> dict[str, Any]:
-    folder = settings.home / "records" / "debates" / debate_id
-    return json.loads((folder / "report.json").read_bytes())
-
-
-def issues(settings: Settings, debate_id: str) -> tuple[str, ...]:
-    return examine(settings.home, settings.database, debate_id).issues
 
 
 # --- each format ---
@@ -278,7 +188,9 @@ def test_a_model_that_fails_later_does_not_cost_the_reading_there_is(tmp_path: P
     assert run(settings, Voices(lambda _: DEAD), work) == before == filed(settings, debate.id)
     plain = run(a_home(tmp_path, None), Voices(), lambda service: service.remake_report(debate.id))
     assert plain == before, "nor does asking without a model"
-    nobody = run(a_home(tmp_path, "local"), None, lambda service: service.remake_report(debate.id))
+    nobody = run_without_a_speaker(
+        a_home(tmp_path, "local"), lambda service: service.remake_report(debate.id)
+    )
     assert nobody == before, "nor where the model is only the understudy"
     assert issues(settings, debate.id) == ()
 
@@ -434,13 +346,13 @@ def test_what_kills_whoever_makes_it_is_given_up(tmp_path: Path) -> None:
 
 
 def test_two_at_once_pay_once(tmp_path: Path) -> None:
-    plain, settings, voices = a_home(tmp_path, None), a_home(tmp_path), Voices(seconds=0.2)
+    plain, settings, voices = a_home(tmp_path, None), a_home(tmp_path), Voices(seconds=20)
     debate = run(plain, voices, hold)
 
     async def both() -> list[Any]:
         async with (
-            open_service(settings, speaker=voices, recover=False) as one,
-            open_service(settings, speaker=voices, recover=False) as other,
+            engine(settings, voices, recover=False) as one,
+            engine(settings, voices, recover=False) as other,
         ):
             await one._store.change_report(debate.id, wanted())
             await asyncio.gather(*(service.supervisor.sweep() for service in (one, other)))
@@ -448,36 +360,36 @@ def test_two_at_once_pay_once(tmp_path: Path) -> None:
             asked = [service.remake_report(debate.id) for service in (one, other, one, other)]
             return await asyncio.gather(*asked, return_exceptions=True)
 
-    results = asyncio.run(both())
+    results = go(both())
     refused = [result for result in results if isinstance(result, StateError)]
     assert len(refused) == 3
     assert len(voices.reports) == 2, "one that was wanted, one that was asked for"
     assert issues(settings, debate.id) == ()
 
 
+@pytest.mark.sqlite_only
 def test_closing_lets_go_of_it_at_once_and_the_next_start_makes_it(tmp_path: Path) -> None:
-    settings, voices = a_home(tmp_path), Voices(seconds=30)
+    settings, voices = a_home(tmp_path), Voices(seconds=3600)
 
-    async def closed() -> str:
-        async with open_service(settings, speaker=voices, recover=False) as service:
+    async def closed_and_opened_again() -> tuple[str, ReportRow]:
+        async with engine(settings, voices, recover=False) as service:
             made = await service.create("Ship it?", format="duel")
-            async with asyncio.timeout(10):
-                while not voices.reports:
-                    await asyncio.sleep(0.01)
-            return made.id
+            await until(lambda: voices.reports)
+            await asyncio.sleep(10)
+            loop = asyncio.get_running_loop()
+            began = loop.time()
+        assert (voices.cancelled, loop.time() - began < 0.1) == (1, True)
+        async with engine(settings, Voices()) as service:
 
-    debate_id = asyncio.run(closed())
-    assert voices.cancelled == 1
+            async def done() -> ReportRow | None:
+                row = await row_of(service, made.id)
+                return row if row.state == "made" else None
 
-    async def again() -> ReportRow:
-        async with open_service(settings, speaker=Voices()) as service:
-            async with asyncio.timeout(10):
-                while (row := await row_of(service, debate_id)).state != "made":
-                    await asyncio.sleep(0.02)
-                await service._reporter.idle(debate_id)
-            return row
+            row = await until(done)
+            await service._reporter.idle(made.id)
+        return made.id, row
 
-    row = asyncio.run(again())
+    debate_id, row = go(closed_and_opened_again())
     assert (row.method, row.tries) == ("model", 2)
     assert row.usage.input_tokens > 10, "the call that was called off is counted too"
     assert filed(settings, debate_id)["method"] == "model"
@@ -552,7 +464,7 @@ def test_the_understudy_writes_no_report(tmp_path: Path) -> None:
             debate = await hold(service)
             return debate, await row_of(service, debate.id)
 
-        debate, row = run(settings, None, work)
+        debate, row = run_without_a_speaker(settings, work)
         assert (row.state, row.method, row.error) == ("made", "extraction", None)
         assert filed(settings, debate.id)["method"] == "extraction"
         assert issues(settings, debate.id) == ()
@@ -572,175 +484,3 @@ def test_a_debate_that_has_not_ended_is_reported_but_not_filed(tmp_path: Path) -
         assert await service.reports([made.id]) == {}
 
     run(a_home(tmp_path), Voices(), work)
-
-
-# --- files and database ---
-
-
-def test_reindex_brings_back_what_the_model_wrote(tmp_path: Path) -> None:
-    settings = a_home(tmp_path)
-    debate = run(settings, Voices(), hold)
-    other = a_home(tmp_path).model_copy(update={"database_url": None})
-    for path in other.file.parent.glob("*"):
-        path.unlink()
-    schema.prepare(other.file)
-
-    async def index() -> Any:
-        database = open_database(other.file, 1)
-        try:
-            return [await reindex(database, other.home) for _ in range(2)]
-        finally:
-            database.close()
-
-    first, second = asyncio.run(index())
-    assert (first.indexed, first.skipped, second.present) == ([debate.id], {}, 1)
-    voices = Voices()
-    told = run(other, voices, lambda service: service.report(debate.id))
-    assert told == filed(settings, debate.id)
-    assert (told["method"], voices.reports) == ("model", [])
-
-
-def test_tampering_with_a_models_report_is_found(tmp_path: Path) -> None:
-    settings = a_home(tmp_path)
-    debate = run(settings, Voices(), hold)
-    folder = settings.home / "records" / "debates" / debate.id
-    kept = {name: (folder / name).read_bytes() for name in (*files.REPORT, files.MANIFEST)}
-    told = json.loads(kept["report.json"])
-
-    def write(**data: bytes) -> None:
-        for name, content in {**kept, **data}.items():
-            (folder / name).write_bytes(content)
-
-    def mended(**data: bytes) -> dict[str, bytes]:
-        manifest = json.loads(kept[files.MANIFEST])
-        for name, content in data.items():
-            manifest["files"][name] = hashlib.sha256(content).hexdigest()
-        return {**data, files.MANIFEST: files.as_json(manifest)}
-
-    changed = {**told, "summary": {**told["summary"], "text": "All moved."}}
-    write(**mended(**{"report.json": files.as_json(changed)}))
-    found = " ".join(issues(settings, debate.id))
-    for name in (
-        "report.md: line",
-        "report.html: line",
-        "debate_reports disagree on reading.summary",
-    ):
-        assert name in found
-    whole = {
-        "report.json": files.as_json(changed),
-        "report.md": report_text.markdown(changed).encode(),
-        "report.html": report_page.html(changed).encode(),
-    }
-    write(**mended(**whole))
-    assert issues(settings, debate.id) == (
-        "report.json and debate_reports disagree on reading.summary.",
-    ), "with all its files made to fit, the database knows"
-    for damage in (
-        {"method": "magic"}, {"writer": None}, {"writer": {**told["writer"], "inputTokens": -1}},
-        {"speakers": []}, {"summary": {**told["summary"], "text": "x" * 9000}},
-        {"totals": {**told["totals"], "words": 1}}, {"closing": {"text": "x", "by": "host"}},
-        {"unread": "budget"},
-    ):  # fmt: skip
-        write(**mended(**{"report.json": files.as_json({**told, **damage})}))
-        assert issues(settings, debate.id), damage
-    write()
-    assert issues(settings, debate.id) == ()
-    (folder / "report.html").unlink()
-    run(settings, Voices(lambda _: DEAD), lambda s: s.remake_report(debate.id, "local:understudy"))
-    assert filed(settings, debate.id)["method"] == "extraction", "asked for"
-    assert issues(settings, debate.id) == ()
-
-
-def test_what_was_said_is_not_mended_by_a_report(tmp_path: Path) -> None:
-    settings = a_home(tmp_path, None)
-    debate = run(settings, Voices(), hold)
-    folder = settings.home / "records" / "debates" / debate.id
-    path = folder / "transcript.md"
-    path.write_text(path.read_text() + "Somebody was here.")
-    (folder / "report.md").unlink()
-    run(settings, Voices(), lambda service: service.remake_report(debate.id))
-    assert (folder / "report.md").exists()
-    assert {issue.partition(":")[0] for issue in issues(settings, debate.id)} == {"transcript.md"}
-
-
-# --- the real parts ---
-
-
-class Writing(wire.Wire):
-    """OpenAI, as far as a report goes."""
-
-    async def _ok(self, dialect: Any, request: wire.Request, writer: Any) -> None:
-        said = {"speaker": "ada", "points": [{"text": "Ada says yes.", "turn": 3}]}
-        no = {"speaker": "ben", "points": [{"text": "Ben says no.", "turn": 3}]}
-        text = json.dumps({"summary": "One yes, one no.", "speakers": [said, no]})
-        await wire._stream(writer, wire._events(dialect, (text[:20], text[20:]), "stop"))
-
-
-@pytest.mark.parametrize("vendor", ["openai", "claude"])
-def test_the_vendors_own_sdk_writes_a_report(tmp_path: Path, vendor: str) -> None:
-    async def go() -> tuple[dict[str, Any], list[wire.Request], str]:
-        async with Writing() as there:
-            keys: dict[str, Any] = {
-                "OPENAI_API_KEY": "sk-x", "OPENAI_BASE_URL": there.url("openai"),
-                "ANTHROPIC_API_KEY": "sk-x", "ANTHROPIC_BASE_URL": there.url("claude"),
-            }  # fmt: skip
-            settings = a_home(tmp_path, f"{vendor}:tiny", model="local", **keys)
-            async with open_service(settings, recover=False) as service:
-                seats = [{"name": "Ada"}, {"name": "Ben"}]
-                made = await service.create("Ship?", format="duel", participants=seats)
-                await service.wait(made.id)
-                return await service.report(made.id), there.requests, made.id
-
-    told, requests, debate_id = asyncio.run(go())
-    assert (told["method"], told["summary"]["text"]) == ("model", "One yes, one no.")
-    assert told["writer"]["model"] == f"{vendor}:tiny"
-    assert (told["writer"]["inputTokens"], told["writer"]["outputTokens"]) == (123, 45)
-    assert [who["mainPoints"][0]["turn"] for who in told["speakers"]] == [3, None], "not Ben's turn"
-    assert len(requests) == 1
-    assert "sk-x" not in json.dumps(told)
-    assert isinstance(of_report(told), Reading)
-    assert issues(a_home(tmp_path), debate_id) == ()
-
-
-def test_moot_report_here_and_there(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-
-    def moot(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return forked.moot({**os.environ, "MOOT_HOME": str(home), **environment}, *arguments)
-
-    with served(home, Voices()) as server:
-        made = server.create("Ship <it>?", format="duel")["id"]
-        waits = server.create("Ship <it>?", format="duel", start=False)["id"]
-        server.wait(made)
-        there = moot("report", made, "--model", "openai:x", "--json", MOOT_URL=server.url)
-        told = json.loads(there.stdout)
-        assert (told["method"], told["writer"]["model"]) == ("model", "openai:x")
-        assert there.stderr == f"Made at {server.url}/debates/{made}/report.\n"
-        assert server.http.get(f"/debates/{made}/report").json() == told
-        exported = server.http.get(f"/debates/{made}/export?as=html").text
-        assert "written by a model, openai:x" in exported
-        assert server.post(f"/debates/{waits}/report").status_code == 409
-        assert server.post(f"/debates/{made}/report", model="gtp:5").status_code == 422
-        assert server.post(f"/debates/{made}/report", other=1).status_code == 422
-        assert server.http.post(f"/debates/{made}/report", data={"a": "b"}).status_code == 415
-    here = moot("report", made)
-    assert here.returncode == 0
-    assert "written by a model, openai:x" in here.stdout
-    assert "report.html" in here.stderr
-    refused = moot("report", made, "--model", "claude", ANTHROPIC_API_KEY="")
-    assert (refused.returncode, refused.stdout) == (1, "")
-    assert "ANTHROPIC_API_KEY, then make the report again." in refused.stderr
-    so_far = moot("report", waits)
-    assert so_far.returncode == 0
-    assert "this is its report so far" in so_far.stderr
-    assert issues(Settings(home=home), made) == ()
-
-
-def test_a_dead_model_is_a_502_with_its_sentence(tmp_path: Path) -> None:
-    with served(tmp_path / "home", Voices(lambda _: DEAD)) as server:
-        made = server.create("Ship <it>?", format="duel")["id"]
-        server.wait(made)
-        answer = server.post(f"/debates/{made}/report", model="openai:x")
-        assert (answer.status_code, answer.json()["code"]) == (502, DEAD.code)
-        assert "make the report again" in answer.json()["detail"]
-        assert server.http.get(f"/debates/{made}/report").json()["method"] == "extraction"

@@ -5,12 +5,12 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from moot.bootstrap import load_settings, open_service
 from moot.core.airing import GRACE_SECONDS
 from moot.engine.service import Service
 from moot.errors import ConflictError, InputError, NotFoundError, StateError
@@ -18,6 +18,7 @@ from moot.settings import Settings
 from moot.store import stations as store
 from moot.testing.clock import FrozenClock
 from moot.testing.speaker import ScriptedSpeaker
+from tests.virtual import MODEL, engine, go
 
 BEGIN = 1_800_000_000.0  # 2027-01-15 08:00 UTC
 HOURLY = {
@@ -35,12 +36,12 @@ class Desk:
     def __init__(self, home: Path) -> None:
         self.clock = FrozenClock(BEGIN)
         self.speaker = ScriptedSpeaker()
-        self._settings = load_settings().model_copy(update={"home": home, "lease_seconds": 1e9})
+        self._settings = Settings(home=home, model=MODEL, lease_seconds=1e9)
 
     @asynccontextmanager
     async def open(self, **more: Any) -> AsyncGenerator[Service]:
-        async with open_service(
-            self._settings, clock=self.clock, speaker=self.speaker, recover=False, **more
+        async with engine(
+            self._settings, self.speaker, clock=self.clock, recover=False, **more
         ) as service:
             yield service
 
@@ -82,7 +83,28 @@ def test_it_airs_what_is_due_and_keeps_the_times(desk: Desk) -> None:
             assert [slot.due for slot in programme.slots][:2] == [BEGIN + 10800, BEGIN + 14400]
             assert (Path(service.folder(first)) / "report.html").is_file()
 
-    asyncio.run(main())
+    go(main())
+
+
+@pytest.mark.sqlite_only
+def test_for_a_day_every_slot_is_aired_in_time(tmp_path: Path) -> None:
+    """By the supervisor alone, whose clock nobody sets: it takes a day of virtual time."""
+    settings = Settings(home=tmp_path, model=MODEL, sweep_seconds=120.0)
+
+    async def main() -> None:
+        async with engine(settings, ScriptedSpeaker(seconds=20.0), air=True) as service:
+            for name in ("Ada", "Ben"):
+                await service.agents.create({"name": name})
+            station = await service.stations.create(HOURLY)
+            await asyncio.sleep(24 * 3600)
+            aired = await service.stations._store.aired(station.id, 99)
+        assert len({one.due for one in aired}) == len(aired) == 24
+        assert {one.debate.status for one in aired} == {"completed"}
+        for one in aired:
+            began = datetime.fromisoformat(one.debate.started_at or "").timestamp()
+            assert 0 <= began - one.due <= 120.1
+
+    go(main(), within=25 * 3600)
 
 
 def test_each_prompt_has_both_bios_and_what_was_said(desk: Desk) -> None:
@@ -93,7 +115,7 @@ def test_each_prompt_has_both_bios_and_what_was_said(desk: Desk) -> None:
             name = (await service.stations.create({**HOURLY, "limits": {"max_turns": 6}})).id
             await service.wait((await service.stations.air(name)).id)
 
-    asyncio.run(main())
+    go(main())
     assert [call.model for call in desk.speaker.calls] == ["openai:Ada", "openai:Ben"] * 3
     for call in desk.speaker.calls:
         assert "A baker from Graz." in call.messages[0].text
@@ -129,7 +151,7 @@ async def _race(desk: Desk, services: int) -> tuple[int, list[Any]]:
 
 
 def test_many_that_look_at_once_air_each_once(desk: Desk) -> None:
-    assert asyncio.run(_race(desk, 3)) == (1, [])
+    assert go(_race(desk, 3)) == (1, [])
     assert len(desk.speaker.calls) == 20 * 3 * 2
 
 
@@ -153,7 +175,7 @@ def test_it_is_seen_where_nothing_keeps_a_slot_from_being_filled_twice(
                 await service.stations.look()
             return len(await service.stations._store.aired(name, 99))
 
-    assert asyncio.run(main()) == 3
+    assert go(main()) == 3
 
 
 _numbers = iter(range(10**6))
@@ -180,7 +202,7 @@ def test_what_was_missed_while_everything_was_down(desk: Desk, missed: str, aire
             slots = [one for one in programme.past if one.id != by_hand.id]
             return len(slots), programme.station.skipped
 
-    assert asyncio.run(main()) == (aired, 5 - aired)
+    assert go(main()) == (aired, 5 - aired)
 
 
 def test_what_was_on_air_when_all_went_down_goes_on(desk: Desk) -> None:
@@ -199,7 +221,7 @@ def test_what_was_on_air_when_all_went_down_goes_on(desk: Desk) -> None:
             assert await service.stations.look() == []
             assert (await service.stations.programme(name)).now is None
 
-    asyncio.run(main())
+    go(main())
 
 
 class _Nobody:
@@ -220,7 +242,7 @@ def test_run_twenty_times_at_once_starts_one(desk: Desk) -> None:
             assert (await service.stations.run(one.id)).debate.status == "completed"
         assert len(desk.speaker.calls) == 2
 
-    asyncio.run(main())
+    go(main())
 
 
 def test_starting_the_debate_goes_by_the_station(desk: Desk) -> None:
@@ -240,7 +262,7 @@ def test_starting_the_debate_goes_by_the_station(desk: Desk) -> None:
             assert programme.now.id == one.id
             assert [(each.id, each.called) for each in programme.waiting] == [(two.id, 3)]
 
-    asyncio.run(main())
+    go(main())
 
 
 def test_debates_stay_when_agents_and_stations_go(desk: Desk) -> None:
@@ -265,7 +287,7 @@ def test_debates_stay_when_agents_and_stations_go(desk: Desk) -> None:
                 with pytest.raises(NotFoundError):
                     await lost
 
-    asyncio.run(main())
+    go(main())
 
 
 def test_a_station_that_goes_while_on_air_leaves_a_plain_debate(desk: Desk) -> None:
@@ -276,7 +298,7 @@ def test_a_station_that_goes_while_on_air_leaves_a_plain_debate(desk: Desk) -> N
             await service.stations.delete(name)
             assert (await service.wait(one.id)).status == "completed"
 
-    asyncio.run(main())
+    go(main())
 
 
 def test_a_signature_is_good_once(desk: Desk) -> None:
@@ -288,7 +310,7 @@ def test_a_signature_is_good_once(desk: Desk) -> None:
             )
             assert Counter(type(one) for one in done) == {type(None): 1, ConflictError: 19}
 
-    asyncio.run(main())
+    go(main())
 
 
 def test_those_made_in_one_moment_under_one_name_are_all_there(desk: Desk) -> None:
@@ -302,7 +324,7 @@ def test_those_made_in_one_moment_under_one_name_are_all_there(desk: Desk) -> No
             pair = [each.stations.create({"name": "Desk"}) for each in (service, other)]
             assert {one.id for one in await asyncio.gather(*pair)} == {"desk", "desk-2"}
 
-    asyncio.run(main())
+    go(main())
 
 
 def test_a_file_of_stations_is_taken_whole_or_not_at_all(desk: Desk) -> None:
@@ -323,7 +345,7 @@ def test_a_file_of_stations_is_taken_whole_or_not_at_all(desk: Desk) -> None:
             await service.stations.bring(taken)
             assert await service.stations.take() == taken
 
-    asyncio.run(main())
+    go(main())
 
 
 @pytest.mark.parametrize(
@@ -365,7 +387,7 @@ def test_what_cannot_be_is_refused_by_its_field(
                 assert refused.value.field == field
             assert await service.stations.all() == before
 
-    asyncio.run(main())
+    go(main())
 
 
 def test_what_cannot_be_scheduled_or_aired(desk: Desk) -> None:
@@ -397,7 +419,7 @@ def test_what_cannot_be_scheduled_or_aired(desk: Desk) -> None:
             with pytest.raises(StateError, match="is stopped"):
                 await service.stations.run(stopped.id)
 
-    asyncio.run(main())
+    go(main())
 
 
 def test_a_pool_that_is_too_small_is_told_of_at_once_and_comes_back_from_a_file(desk: Desk) -> None:
@@ -416,7 +438,7 @@ def test_a_pool_that_is_too_small_is_told_of_at_once_and_comes_back_from_a_file(
             mended = await service.stations.change(name, {"agents": ["ada", "ben"]})
             assert mended.trouble is None
 
-    asyncio.run(main())
+    go(main())
 
 
 def test_agents_take_seats_in_plain_debates_too(desk: Desk) -> None:
@@ -437,18 +459,18 @@ def test_agents_take_seats_in_plain_debates_too(desk: Desk) -> None:
                 await service.create("Bread?", participants=[{"name": "B"}, {"agent": "nobody"}])
             assert refused.value.field == "participants[1].agent"
 
-    asyncio.run(main())
+    go(main())
 
 
 def test_agents_that_come_along_can_be_changed_and_deleted_for_good(tmp_path: Path) -> None:
     async def main() -> None:
-        settings = Settings(home=tmp_path)
-        async with open_service(settings, recover=False) as service:
+        settings = Settings(home=tmp_path, model=MODEL)
+        async with engine(settings, recover=False) as service:
             first, *_ = came = await service.agents.all()
             assert len(came) >= 6
             assert all(one.bio and one.voice.lang for one in came)
             await service.agents.delete(first.id)
-        async with open_service(settings, recover=False) as service:
+        async with engine(settings, recover=False) as service:
             assert len(await service.agents.all()) == len(came) - 1
 
-    asyncio.run(main())
+    go(main())

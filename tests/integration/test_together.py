@@ -1,8 +1,10 @@
-"""Writes to several debates in one transaction: none waits for, or suffers from, another's."""
+"""Writes to several debates in one transaction: none waits for, or suffers from, another's.
+
+They need the threads and the locks of a real Postgres, so they run in real time.
+"""
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +19,7 @@ from moot.store.query import Connection
 from moot.testing.contract import a_debate
 from tests.services import Postgres, Proxy, ask
 
+LONG = 60.0  # seconds, for what comes at once or never
 DEBATES = [a_debate(number) for number in range(6)]
 
 
@@ -41,10 +44,18 @@ class Held:
 
     def __init__(self, db: PostgresDatabase) -> None:
         self._db = db
+        self._there = threading.Event()
         self._go = threading.Event()
 
-    def start(self) -> "asyncio.Task[Any]":
-        return asyncio.create_task(self._db.write(lambda _: self._go.wait(10), DEBATES[5].id))
+    async def start(self) -> "asyncio.Task[Any]":
+        """Returns when the thread is busy."""
+        task = asyncio.create_task(self._db.write(self._wait, DEBATES[5].id))
+        assert await asyncio.to_thread(self._there.wait, LONG)
+        return task
+
+    def _wait(self, _: Connection) -> None:
+        self._there.set()
+        self._go.wait(LONG)
 
     def let_go(self) -> None:
         self._go.set()
@@ -81,10 +92,9 @@ def run(
 async def at_once(db: PostgresDatabase, *writes: tuple[Callable[[Connection], Any], str]) -> Any:
     """All of them in one group."""
     held = Held(db)
-    first = held.start()
-    await asyncio.sleep(0.1)
+    first = await held.start()
     rest = [asyncio.create_task(db.write(fn, row)) for fn, row in writes]
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0)  # each has begun, and waits in the queue
     held.let_go()
     await first
     return await asyncio.gather(*rest, return_exceptions=True)
@@ -158,9 +168,8 @@ def test_a_locked_row_holds_up_nobody_else(url: str) -> None:
         with psycopg.connect(url) as other:
             other.execute("SELECT 1 FROM debate_runs WHERE id = %s FOR UPDATE", [DEBATES[1].id])
             waiting = asyncio.create_task(db.write(renamed(DEBATES[1]), DEBATES[1].id))
-            began = time.monotonic()
-            await asyncio.gather(*(db.write(renamed(one), one.id) for one in DEBATES[2:5]))
-            assert time.monotonic() - began < 2
+            async with asyncio.timeout(LONG):  # it would wait for ever: the lock is held
+                await asyncio.gather(*(db.write(renamed(one), one.id) for one in DEBATES[2:5]))
             assert not waiting.done()
         await waiting
 
@@ -182,7 +191,10 @@ def test_it_would_hold_them_up_if_it_was_waited_for(
         with psycopg.connect(url) as other:
             other.execute("SELECT 1 FROM debate_runs WHERE id = %s FOR UPDATE", [DEBATES[1].id])
             tasks = [asyncio.create_task(db.write(renamed(one), one.id)) for one in DEBATES[1:4]]
-            await asyncio.sleep(1.0)
+            waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            async with asyncio.timeout(LONG):
+                while not ask(url, waits):
+                    await asyncio.sleep(0.01)
             assert not any(task.done() for task in tasks)
         await asyncio.gather(*tasks)
 

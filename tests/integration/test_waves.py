@@ -2,17 +2,15 @@
 
 import asyncio
 import json
-import sqlite3
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from moot import bootstrap
-from moot.bootstrap import open_service
+from moot.bootstrap import Instead
 from moot.core import moves
 from moot.core.change import Change
 from moot.core.debate import Debate
@@ -21,13 +19,15 @@ from moot.engine.advance import BESIDE_OTHERS
 from moot.engine.finish import Filer
 from moot.engine.service import Service
 from moot.errors import ProviderError, ProviderRateLimitError
-from moot.ports import Call
+from moot.ports import Call, Reply, Say
 from moot.settings import Settings
 from moot.store import log
 from moot.testing.clock import FrozenClock
 from moot.testing.speaker import ScriptedSpeaker, plain
 from tests.integration.councils import answer
-from tests.integration.test_engine import CHORUS
+from tests.integration.homes import add_foreign_turn
+from tests.integration.speakers import add_chorus
+from tests.virtual import MODEL, engine, go, took, until
 
 Letter = tuple[str, str]
 
@@ -65,19 +65,15 @@ class Post:
 async def workers(
     home: Path, speaker: ScriptedSpeaker, post: Post, clock: FrozenClock | None = None
 ) -> AsyncGenerator[Service]:
-    settings = Settings(home=home, broker_url="amqp://nowhere", lease_seconds=5.0)  # type: ignore[arg-type]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bootstrap, "_dispatcher", lambda _: post)
-        async with open_service(settings, speaker=speaker, clock=clock, recover=False) as service:
-            yield service
-
-
-def go(work: Coroutine[Any, Any, None]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(30):
-            await work
-
-    asyncio.run(bounded())
+    settings = Settings(
+        home=home,
+        model=MODEL,
+        broker_url="amqp://nowhere",  # type: ignore[arg-type]
+        lease_seconds=5.0,
+    )
+    instead = Instead(dispatcher=post)
+    async with engine(settings, speaker, clock=clock, recover=False, instead=instead) as service:
+        yield service
 
 
 async def deliver(service: Service, post: Post, copies: int = 1) -> None:
@@ -105,7 +101,7 @@ async def lose_a_worker(
 
 def test_every_letter_ten_times_is_every_turn_once(tmp_path: Path) -> None:
     async def work() -> None:
-        post, speaker = Post(), ScriptedSpeaker(seconds=0.001)
+        post, speaker = Post(), ScriptedSpeaker(seconds=3.0)
         async with workers(tmp_path, speaker, post) as service:
             made = [await service.create("m", format="duel") for _ in range(10)]
             await deliver(service, post, copies=10)
@@ -309,14 +305,20 @@ def test_a_suspect_is_spoken_alone(tmp_path: Path) -> None:
     async def work() -> None:
         post, clock = Post(), FrozenClock()
         beside: dict[str, int] = {}
-        speaker = ScriptedSpeaker(seconds=0.5)
 
-        def heard(call: Call) -> str:
-            beside[call.debate.id] = max(beside.get(call.debate.id, 0), speaker.in_flight)
-            return plain(call)
+        class Noting(ScriptedSpeaker):
+            """Notes how many spoke at once, for each that did, whenever another begins."""
 
-        speaker._script = heard
-        async with workers(tmp_path, speaker, post, clock) as service:
+            async def speak(self, call: Call, say: Say) -> Reply:
+                now.add(call.debate.id)
+                beside.update({one: max(beside.get(one, 0), len(now)) for one in now})
+                try:
+                    return await super().speak(call, say)
+                finally:
+                    now.remove(call.debate.id)
+
+        now: set[str] = set()
+        async with workers(tmp_path, Noting(seconds=3.0), post, clock) as service:
             suspect, *others = [await service.create("m", format="duel") for _ in range(6)]
             for n in range(4):
                 for debate in (suspect, others[0]) if n < 3 else (suspect,):
@@ -338,21 +340,14 @@ def test_a_turn_that_the_row_does_not_know_of_is_paid_for_once(tmp_path: Path) -
     async def work() -> None:
         post, speaker = Post(), ScriptedSpeaker()
         async with workers(tmp_path, speaker, post) as service:
-            await service.create("m", format="duel")
+            made = await service.create("m", format="duel")
             (letter,) = post.take()
             await service.wave(*letter)
-            file = tmp_path / ".agentic" / "kofnote_search.sqlite"
-            with closing(sqlite3.connect(file)) as conn:  # Ben's turn, and nothing else of it
-                conn.execute(
-                    "INSERT INTO debate_turns (debate_id, seq, round, stage, actor, name, kind,"
-                    " text, status, model, input_tokens, output_tokens, cost_usd, calls,"
-                    " estimated, started_at, committed_at) SELECT debate_id, 90, 1, stage, 'ben',"
-                    " 'Ben', kind, 'Foreign.', status, model, 0, 0, 0, 1, 0, started_at,"
-                    " committed_at FROM debate_turns"
-                )
-                conn.commit()
+            add_foreign_turn(Settings(home=tmp_path), 1, "ben")
             await deliver(service, post)
             assert len(speaker.calls) == 6, "one for each of five turns, and one in vain"
+            outcomes = [one["outcome"] for one in await service.attempts(made.id)]
+            assert outcomes == ["ok"] * 6, "none is on record that was never made"
 
     go(work())
 
@@ -375,11 +370,10 @@ def test_after_a_lost_worker_a_wave_is_spoken_one_by_one_at_first(tmp_path: Path
     """So that the step that kills is found, and not the whole wave given up."""
 
     async def work() -> None:
-        (tmp_path / "formats").mkdir()
-        (tmp_path / "formats" / "chorus.toml").write_text(CHORUS)
+        add_chorus(tmp_path)
         post, clock = Post(), FrozenClock()
         most: list[int] = []
-        speaker = ScriptedSpeaker(seconds=0.005)
+        speaker = ScriptedSpeaker(seconds=3.0)
 
         def heard(call: Call) -> str:
             most.append(speaker.in_flight)
@@ -400,16 +394,16 @@ def test_after_a_lost_worker_a_wave_is_spoken_one_by_one_at_first(tmp_path: Path
     go(work())
 
 
+@pytest.mark.sqlite_only
 def test_what_is_let_go_in_mid_call_is_queued_again(tmp_path: Path) -> None:
     async def work() -> None:
-        post, speaker = Post(), ScriptedSpeaker(seconds=20)
+        post, speaker = Post(), ScriptedSpeaker(seconds=3600)
         async with workers(tmp_path, speaker, post) as service:
             made = await service.create("m", format="duel")
             (letter,) = post.take()
             wave = asyncio.create_task(service.wave(*letter))
-            while not speaker.in_flight:
-                await asyncio.sleep(0.005)
-            await service.let_go()
+            await until(lambda: speaker.in_flight)
+            assert await took(service.let_go()) < 0.1
             await wave
             assert post.take() == [letter]
             assert (await service.get(made.id)).lease_owner is None
@@ -487,6 +481,23 @@ def test_a_message_that_is_gone_is_missed_at_the_second_look(tmp_path: Path) -> 
             assert await service.supervisor.sweep() == [], "it may be on its way"
             clock.tick(2.0)
             assert await service.supervisor.sweep() == [made.id]
+
+    go(work())
+
+
+def test_a_debate_that_somebody_has_in_hand_is_left_to_them(tmp_path: Path) -> None:
+    async def work() -> None:
+        post, clock = Post(), FrozenClock()
+        post.queued = 0
+        async with workers(tmp_path, ScriptedSpeaker(), post, clock) as service:
+            made = await service.create("m", format="duel")
+            post.take()
+            await lose_a_worker(service, made.id, clock, wait=False)
+            clock.tick(0.9)
+            assert await service.supervisor.sweep() == []
+            assert post.take() == []
+            clock.tick(0.2)
+            assert await service.supervisor.sweep() == [made.id], "its lease has run out"
 
     go(work())
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from moot.store import schema
-from moot.store.database import Job, Writer, connect, deliver
+from moot.store.database import Job, Writer, connect, deliver, storage_error
 from moot.store.query import Connection
 from moot.testing.virtual import VirtualClock
 
@@ -58,7 +59,10 @@ class InlineDatabase:
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
         await asyncio.sleep(0)
-        return fn(self._reader)
+        try:
+            return fn(self._reader)
+        except sqlite3.Error as error:
+            raise storage_error(error, self.path) from error
 
     async def ping(self) -> None:
         await self.write(lambda _: None)

@@ -96,7 +96,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                 return
             try:
                 future.set_result(func(*args))
-            except Exception as error:
+            except BaseException as error:  # as a thread hands on whatever is raised in it
                 future.set_exception(error)
 
         self.call_soon(work)

@@ -3,6 +3,7 @@
 import asyncio
 
 from moot.engine.floor import Floor
+from moot.testing import virtual
 
 
 def test_one_alone_waits_for_the_others_and_keeps_new_ones_out() -> None:
@@ -35,7 +36,7 @@ def test_one_alone_waits_for_the_others_and_keeps_new_ones_out() -> None:
         await asyncio.gather(*tasks)
         assert log[3:] == ["suspect ends", "late begins", "late ends"]
 
-    asyncio.run(work())
+    virtual.run(work())
 
 
 def test_whoever_is_called_off_while_it_waits_leaves_the_floor_free() -> None:
@@ -51,7 +52,7 @@ def test_whoever_is_called_off_while_it_waits_leaves_the_floor_free() -> None:
         async with asyncio.timeout(30), floor.alone():
             pass
 
-    asyncio.run(work())
+    virtual.run(work())
 
 
 async def _alone(floor: Floor) -> None:

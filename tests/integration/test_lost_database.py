@@ -1,0 +1,171 @@
+"""What the files alone must carry: rounds, wishes, decisions and reports that were filed before a
+crash, or before the database was lost. All of it is about the embedded database and its file."""
+
+import json
+from typing import Any
+
+import pytest
+
+from moot.core import verbs
+from moot.core.change import Change
+from moot.core.debate import Debate
+from moot.core.status import FINAL
+from moot.engine import failpoints, finish
+from moot.settings import Settings
+from moot.store import schema
+from moot.store.reindex import examine
+from moot.store.replay import read_folder
+from moot.testing.speaker import ScriptedSpeaker
+from tests.integration.councils import COUNCIL, Voices, council_speaker
+from tests.integration.homes import contents, damage, reindexed
+from tests.integration.speakers import Gated, in_flight
+from tests.virtual import engine, go, took, until
+
+pytestmark = pytest.mark.sqlite_only
+
+
+def lose(settings: Settings) -> None:
+    """In the database's place, one that knows nothing."""
+    settings.file.unlink()
+    schema.prepare(settings.database)
+
+
+def test_a_lost_database_loses_only_the_round_that_is_spoken(settings: Settings) -> None:
+    async def work() -> None:
+        held = Gated(lambda call: call.step.round > 2)
+        async with engine(settings, held, recover=False) as service:
+            made = await in_flight(service, held, format="duel")
+
+            async def filed() -> bool:
+                replay = read_folder(settings.home, made.id)
+                return bool(replay.debate and replay.debate.turns == 4)
+
+            await until(filed)
+            replay = read_folder(settings.home, made.id)
+            assert replay.issues == ()
+            assert replay.debate
+            assert replay.debate.status == "running"
+            seen = examine(settings.home, settings.database, made.id)
+            assert seen.issues == (), "that the next round is under way is no disagreement"
+        lose(settings)
+        assert (await reindexed(settings, from_files=False)).indexed == [made.id]
+        speaker = ScriptedSpeaker()
+        async with engine(settings, speaker) as service:
+            assert (await service.wait(made.id)).status == "completed"
+            turns = await service.turns(made.id)
+        assert len(speaker.calls) == 2
+        assert [(turn.round, turn.actor) for turn in turns] == [
+            (number, who) for number in (1, 2, 3) for who in ("ada", "ben")
+        ]
+        assert read_folder(settings.home, made.id).issues == ()
+
+    go(work())
+
+
+def test_a_round_is_filed_within_a_moment_though_others_speak(settings: Settings) -> None:
+    async def work() -> None:
+        held = Gated(lambda call: call.step.round > 1)
+        async with engine(settings, held, recover=False) as service:
+            made = await in_flight(service, held, format="duel")
+            filing = until(lambda: read_folder(settings.home, made.id).debate)
+            assert 0 < await took(filing) <= finish.PATIENCE_SECONDS + 0.05, "words first"
+
+    go(work())
+
+
+def test_a_stop_that_was_accepted_stands_in_the_files_too(settings: Settings) -> None:
+    async def work() -> None:
+        speaker = Gated(lambda call: call.step.round == 2)
+        async with engine(settings, speaker, recover=False) as service:
+            made = await in_flight(service, speaker, format="duel")
+            await service.stop(made.id)
+            await service._filer._file_round(made.id)
+        lose(settings)
+        assert (await reindexed(settings, from_files=True)).indexed == [made.id]
+        speaker = ScriptedSpeaker()
+        async with engine(settings, speaker) as service:
+            assert (await service.wait(made.id)).status == "stopped"
+        assert speaker.calls == []
+
+    go(work())
+
+
+class DiedError(BaseException):
+    """The process is gone."""
+
+
+def test_a_council_that_died_between_files_and_commit_ends_as_filed(settings: Settings) -> None:
+    """Its files are one entry ahead by right: they stand, and nothing is said or written anew."""
+
+    def die(name: str) -> None:
+        if name == "filed":
+            raise DiedError
+
+    def enqueue(row: Debate, at: str) -> Change:
+        return verbs.enqueue(row, at)
+
+    async def nothing(*_: Any) -> None:
+        """As a process that died does."""
+
+    async def work() -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(failpoints, "hit", die)
+            async with engine(settings, council_speaker(), recover=False) as service:
+                made = await service.council(COUNCIL, start=False)
+                patch.setattr(service._advancer, "_let_go", nothing)
+                await service._verb(made.id, enqueue)
+                with pytest.raises(DiedError):
+                    await service._advancer.advance(made.id)
+                assert (await service.get(made.id)).status == "running"
+        before = contents(settings.home)
+        assert any(name.endswith("final-packet.json") for name in before)
+        speaker = council_speaker()
+        async with engine(settings, speaker) as service:  # once the lease has run out
+
+            async def over() -> bool:
+                debate = await service.get(made.id)
+                return debate.status in FINAL and debate.files_seq == debate.last_seq
+
+            await until(over)
+            assert (await service.get(made.id)).status == "completed"
+        assert speaker.calls == []
+        assert contents(settings.home) == before
+        assert examine(settings.home, settings.database, made.id).issues == ()
+
+    go(work())
+
+
+@pytest.mark.parametrize("row", ["gone", "making"])
+def test_a_report_that_a_model_wrote_is_not_paid_for_again(settings: Settings, row: str) -> None:
+    settings = settings.model_copy(update={"report_model": "openai:writer"})
+
+    async def work() -> None:
+        voices = Voices()
+        async with engine(settings, voices) as service:
+            made = await service.create("m", format="duel")
+            await service.wait(made.id)
+            calls = len(voices.calls)
+        before = contents(settings.home)
+        report = json.loads(before[f"records/debates/{made.id}/report.json"])
+        assert (calls, report["method"]) == (7, "model")
+        if row == "gone":
+            damage(settings, "DELETE FROM debate_reports")
+            damage(settings, "UPDATE debate_runs SET files_seq = 0")
+        else:
+            damage(
+                settings, "UPDATE debate_reports SET state = 'making', reading = NULL, until = 0"
+            )
+        async with engine(settings, voices) as service:
+
+            async def known() -> bool:
+                found = (await service.reports([made.id])).get(made.id)
+                debate = await service.get(made.id)
+                done = debate.files_seq == debate.last_seq
+                return bool(done and found and found.state == "made" and found.read)
+
+            await until(known)
+        assert len(voices.calls) == calls
+        assert contents(settings.home) == before
+        assert examine(settings.home, settings.database, made.id).issues == ()
+
+    go(work())

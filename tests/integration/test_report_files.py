@@ -1,0 +1,106 @@
+"""Reports as files: what a model wrote is kept there, and tampering with it is found."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from moot.core import report_page, report_text
+from moot.store import files
+from tests.integration.councils import Voices
+from tests.integration.homes import reindexed
+from tests.integration.reporting import (
+    DEAD,
+    a_home,
+    filed,
+    hold,
+    issues,
+    run,
+)
+from tests.virtual import go
+
+
+@pytest.mark.sqlite_only
+def test_reindex_brings_back_what_the_model_wrote(tmp_path: Path) -> None:
+    settings = a_home(tmp_path)
+    debate = run(settings, Voices(), hold)
+    for path in settings.file.parent.glob("*"):
+        path.unlink()
+    first, second = [go(reindexed(settings, from_files=False)) for _ in range(2)]
+    assert (first.indexed, first.skipped, second.present) == ([debate.id], {}, 1)
+    voices = Voices()
+    told = run(settings, voices, lambda service: service.report(debate.id))
+    assert told == filed(settings, debate.id)
+    assert (told["method"], voices.reports) == ("model", [])
+
+
+def test_what_a_model_wrote_counts_for_the_same_state_only(tmp_path: Path) -> None:
+    settings = a_home(tmp_path)
+    debate = run(settings, Voices(), hold)
+    folder = files.Folder(settings.home)
+    assert folder.reading(debate)
+    assert folder.reading(debate.but(last_seq=debate.last_seq + 1)) is None
+
+
+def test_tampering_with_a_models_report_is_found(tmp_path: Path) -> None:
+    settings = a_home(tmp_path)
+    debate = run(settings, Voices(), hold)
+    folder = settings.home / "records" / "debates" / debate.id
+    kept = {name: (folder / name).read_bytes() for name in (*files.REPORT, files.MANIFEST)}
+    told = json.loads(kept["report.json"])
+
+    def write(**data: bytes) -> None:
+        for name, content in {**kept, **data}.items():
+            (folder / name).write_bytes(content)
+
+    def mended(**data: bytes) -> dict[str, bytes]:
+        manifest = json.loads(kept[files.MANIFEST])
+        for name, content in data.items():
+            manifest["files"][name] = hashlib.sha256(content).hexdigest()
+        return {**data, files.MANIFEST: files.as_json(manifest)}
+
+    changed = {**told, "summary": {**told["summary"], "text": "All moved."}}
+    write(**mended(**{"report.json": files.as_json(changed)}))
+    found = " ".join(issues(settings, debate.id))
+    for name in (
+        "report.md: line",
+        "report.html: line",
+        "debate_reports disagree on reading.summary",
+    ):
+        assert name in found
+    whole = {
+        "report.json": files.as_json(changed),
+        "report.md": report_text.markdown(changed).encode(),
+        "report.html": report_page.html(changed).encode(),
+    }
+    write(**mended(**whole))
+    assert issues(settings, debate.id) == (
+        "report.json and debate_reports disagree on reading.summary.",
+    ), "with all its files made to fit, the database knows"
+    for damage in (
+        {"method": "magic"}, {"writer": None}, {"writer": {**told["writer"], "inputTokens": -1}},
+        {"speakers": []}, {"summary": {**told["summary"], "text": "x" * 9000}},
+        {"totals": {**told["totals"], "words": 1}}, {"closing": {"text": "x", "by": "host"}},
+        {"unread": "budget"},
+    ):  # fmt: skip
+        write(**mended(**{"report.json": files.as_json({**told, **damage})}))
+        assert issues(settings, debate.id), damage
+    write()
+    assert issues(settings, debate.id) == ()
+    (folder / "report.html").unlink()
+    run(settings, Voices(lambda _: DEAD), lambda s: s.remake_report(debate.id, "local:understudy"))
+    assert filed(settings, debate.id)["method"] == "extraction", "asked for"
+    assert issues(settings, debate.id) == ()
+
+
+def test_what_was_said_is_not_mended_by_a_report(tmp_path: Path) -> None:
+    settings = a_home(tmp_path, None)
+    debate = run(settings, Voices(), hold)
+    folder = settings.home / "records" / "debates" / debate.id
+    path = folder / "transcript.md"
+    path.write_text(path.read_text() + "Somebody was here.")
+    (folder / "report.md").unlink()
+    run(settings, Voices(), lambda service: service.remake_report(debate.id))
+    assert (folder / "report.md").exists()
+    assert {issue.partition(":")[0] for issue in issues(settings, debate.id)} == {"transcript.md"}
