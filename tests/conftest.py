@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.memory import memory_but_for_stress
+from tests.stress import STRESS
 
 if TYPE_CHECKING:
     from tests.services import Postgres
@@ -26,16 +27,15 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(name, None)
     if folder := memory_but_for_stress():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))  # where tmp_path is
-    about = "sqlite_only: about the embedded database and its file; left out on Postgres"
-    config.addinivalue_line("markers", about)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name not in FIRST)
-    if ASKED == "postgres":
-        left_out = [item for item in items if item.get_closest_marker("sqlite_only")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("sqlite_only")]
+    unwanted = ["sqlite_only"] if ASKED == "postgres" else []
+    unwanted += [] if STRESS else ["stress"]
+    left_out = {one for one in items if any(map(one.get_closest_marker, unwanted))}
+    config.hook.pytest_deselected(items=[*left_out])
+    items[:] = [one for one in items if one not in left_out]
 
 
 @pytest.fixture(scope="session")

@@ -1,15 +1,14 @@
 """The OpenAPI document: true, whole, and one that generators take."""
 
 import json
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 from tests.served import served, started
+from tests.stress import STRESS
 
-STRESS = bool(os.environ.get("MOOT_STRESS"))
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 STREAMS = (  # they do not end; test_stream.py has them
     "/events",

@@ -243,7 +243,7 @@ def test_what_is_missing_is_said(browser: Browser, moot: Served, debates: dict[s
 def test_where_no_model_spoke(browser: Browser, tmp_path: Path) -> None:
     with served(tmp_path / "home") as alone, visit(browser, alone.url) as tab:
         debate_id = convene(alone, "Shall we ship it?")
-        alone.wait(debate_id, seconds=60)
+        alone.wait(debate_id)
         page = opened(tab, debate_id)
         expect(page.locator("main")).to_contain_text("No model spoke for Proponent, Critic")
 

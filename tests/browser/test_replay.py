@@ -1,6 +1,5 @@
 """A finished debate, played again in a real browser: with its own timing, and with no model."""
 
-import os
 import re
 import time
 from collections.abc import Generator
@@ -15,11 +14,12 @@ from playwright.sync_api import Browser, Page, expect
 from moot.ports import Call
 from tests.browser.browsing import Stage, spoken, tasks, violations, visit
 from tests.served import Served, served
+from tests.stress import STRESS
 
 EVIL = "http://evil.example"
 WORDS = 16
 PACE = 20  # words a second, so that a turn takes 0.8 s
-LONG = 2000 if os.environ.get("MOOT_STRESS") else 800
+LONG = 2000 if STRESS else 800
 MOST_TASK = 50  # milliseconds
 HOSTILE = (
     f"<script>window.harmed=1</script><img src={EVIL}/a onerror=window.harmed=2>\n\n"
@@ -324,7 +324,7 @@ def test_hostile_text_is_inert(browser: Browser, moot: Served, width: int) -> No
 def long(moot: Served, stage: Stage) -> str:
     stage.says = lambda call: f"{says(call)} " + "and so on, as it was said before; " * 20
     debate_id = moot.create(format="duel", limits={"max_turns": LONG})["id"]
-    moot.wait(debate_id, seconds=300)
+    moot.wait(debate_id)
     stage.says = says
     filed(moot, debate_id)
     return debate_id

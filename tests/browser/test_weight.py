@@ -58,7 +58,7 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[Served, st
     stage = Stage(lambda call: f"{line(call)} {TEXT}")
     with served(tmp_path_factory.mktemp("long") / "home", stage) as moot:
         debate = moot.create(format="standard", options={"rounds": 0}, limits={"max_turns": 2000})
-        moot.wait(debate["id"], seconds=90)
+        moot.wait(debate["id"])
         yield moot, debate["id"]
 
 

@@ -34,8 +34,9 @@ from moot.store.reindex import Reindexed, examine, reindex
 from moot.store.replay import document, read_folder
 from tests import forked
 from tests.integration.councils import council_speaker
+from tests.stress import STRESS
 
-SEEDS = 500 if os.environ.get("MOOT_STRESS") else 190  # of mutations: each kind ten times
+SEEDS = 500 if STRESS else 190  # of mutations: each kind ten times
 COUNCIL = {"problem": "Should we ship — “now”?", "outputType": "decision", "constraints": ["cheap"]}
 BOOKKEEPING = {"key", "fence", "lease_owner", "lease_until", "open_calls"}
 
