@@ -10,7 +10,7 @@ BOTH = tests/acceptance tests/integration/test_stations.py tests/integration/tes
 # Kills and stops on Postgres are tried by tests/crash/test_machines_*.py, which have one of their own.
 QUICK = $(addprefix tests/,integration/test_hold.py acceptance/test_verbs.py acceptance/test_council.py acceptance/test_http.py integration/test_stations.py)
 # What has full counts with MOOT_STRESS=1; of the other files, make stress runs what is marked stress.
-FULL = $(wildcard tests/crash tests/simulation tests/acceptance/test_openapi.py tests/browser/test_replay.py tests/browser/test_weight.py tests/integration/test_replay.py)
+FULL = $(wildcard tests/crash tests/simulation tests/unit tests/acceptance/test_openapi.py tests/browser/test_replay.py tests/browser/test_weight.py tests/integration/test_replay.py)
 # What needs no process, browser or service but the databases of the contracts.
 NEAR = $(wildcard tests/unit tests/contract tests/simulation)
 # Hundreds of processes start: what the first compiles, the others find. Of files, those of failures stay.
