@@ -23,7 +23,7 @@ from moot.bootstrap import open_service
 from moot.cli.main import main
 from moot.cli.screen import LOST
 from moot.core.events import Delta, Event, TurnCommitted
-from moot.ports import Call
+from moot.ports import Call, Reply, Say
 from moot.remote import Remote
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker
@@ -36,6 +36,7 @@ from tests.acceptance.test_command_line import (
     hear_interrupts,
     terminal,
 )
+from tests.patience import seconds
 from tests.served import Served, served, started
 
 TOKEN = "a-token-that-is-long-enough"  # noqa: S105  of this test alone
@@ -123,8 +124,8 @@ class Command:
     def interrupt(self) -> None:
         self.process.send_signal(signal.SIGINT)
 
-    def wait(self, seconds: float = 15) -> int:
-        return self.process.wait(seconds)
+    def wait(self) -> int:
+        return self.process.wait(seconds())
 
 
 class Proxy:
@@ -241,7 +242,7 @@ def test_watch_misses_nothing_while_the_server_dies_and_comes_back(tmp_path: Pat
             process.wait()
             before = watcher.shown
             with started(home, "--port", str(server.port)) as (again, _):
-                assert watcher.wait(30) == 0, watcher.complaints
+                assert watcher.wait() == 0, watcher.complaints
                 shown, complaints = watcher.shown, watcher.complaints
                 over = again.wait(made)
                 afterwards = there(again, away, "watch", made)
@@ -267,7 +268,7 @@ def test_a_terminal_shows_that_the_connection_is_lost_and_back(tmp_path: Path) -
             process.wait()
             eventually(lambda: LOST in watcher.text)
             with started(home, "--port", str(server.port), environment={"MOOT_PACE": "0"}):
-                assert watcher.wait(30) == 0
+                assert watcher.wait() == 0
                 text = watcher.text
     assert "Trying again" not in text  # nothing but the line that moves
     assert LOST not in text[text.rindex("6/6") :]
@@ -429,11 +430,34 @@ def only(server: Served) -> dict[str, Any] | None:
     return found[0] if found else None
 
 
-def test_ctrl_c_pauses_it_on_the_server_and_resume_goes_on(slow: Served, tmp_path: Path) -> None:
+class Held(ScriptedSpeaker):
+    """Who speaks second comes to an end when it is let go."""
+
+    held = True
+
+    async def speak(self, call: Call, say: Say) -> Reply:
+        while self.held and call.debate.turns:
+            await asyncio.sleep(0.02)
+        return await super().speak(call, say)
+
+
+@pytest.fixture
+def second(tmp_path: Path) -> Generator[tuple[Served, Held]]:
+    speaker = Held()
+    with served(tmp_path / "home", speaker) as server:
+        yield server, speaker
+
+
+def test_ctrl_c_pauses_it_on_the_server_and_resume_goes_on(
+    second: tuple[Served, Held], tmp_path: Path
+) -> None:
+    slow, speaker = second
     away = tmp_path / "away"
     with command(slow.url, away, "run", MOTION, "-f", "duel", "--max-turns", "4") as running:
         eventually(lambda: (found := only(slow)) and found["progress"]["done"] >= 1)
         running.interrupt()
+        eventually(lambda: running.complaints)
+        speaker.held = False
         assert running.wait() == 130, running.complaints
         shown, complaints = running.shown, running.complaints
     assert complaints.startswith("It pauses after the step in flight")
@@ -535,7 +559,10 @@ def test_watch_at_home_hears_each_word_that_another_process_speaks(tmp_path: Pat
     async def hear(debate_id: str) -> tuple[list[Delta], TurnCommitted]:
         settings = Settings(home=tmp_path)
         pieces: list[Delta] = []
-        async with open_service(settings, recover=False, live=True) as service, asyncio.timeout(20):
+        async with (
+            open_service(settings, recover=False, live=True) as service,
+            asyncio.timeout(seconds()),
+        ):
             begun = (await service.get(debate_id)).last_seq
             async for event in service.follow(debate_id, begun):
                 if isinstance(event, Delta):
