@@ -22,7 +22,10 @@ import pytest
 from moot.bootstrap import open_service
 from moot.cli.main import main
 from moot.cli.screen import LOST
+from moot.core import verbs
+from moot.core.debate import Debate
 from moot.core.events import Delta, Event, TurnCommitted
+from moot.engine.service import Service
 from moot.ports import Call, Reply, Say
 from moot.remote import Remote
 from moot.settings import Settings
@@ -553,6 +556,28 @@ def test_where_no_moot_is_one_sentence_says_so(tmp_path: Path) -> None:
 
 
 # --- at home, beside another process ---
+
+
+def test_what_a_crash_left_is_resumed_however_late_the_word_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command must not take the debate itself before it was told to, and then be refused."""
+
+    async def left_behind() -> str:
+        async with open_service(Settings(home=tmp_path), recover=False) as service:
+            made = await service.create(MOTION, format="duel", start=False)
+            await service._store.change(made.id, lambda row: verbs.enqueue(row, "now"))
+            return made.id
+
+    resume = Service.resume
+
+    async def late(self: Service, debate_id: str) -> Debate:
+        await asyncio.sleep(0.5)
+        return await resume(self, debate_id)
+
+    monkeypatch.setattr(Service, "resume", late)
+    resumed = json_of(here(tmp_path, "resume", asyncio.run(left_behind()), "--json"))
+    assert (resumed["status"], len(resumed["turns"])) == ("completed", 6)
 
 
 def test_watch_at_home_hears_each_word_that_another_process_speaks(tmp_path: Path) -> None:
