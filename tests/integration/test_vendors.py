@@ -61,7 +61,7 @@ class Understudy:
         raise AssertionError("nobody asked for the understudy")
 
 
-def call(model: str, seconds: float = 10.0, **more: Any) -> Call:
+def call(model: str, seconds: float = 60.0, **more: Any) -> Call:
     scene = SimpleNamespace(id="debate-1"), SimpleNamespace(actor="ada")
     debate, step = cast(tuple[Debate, Step], scene)
     return Call(model, PROMPT, more.pop("max_tokens", 200), seconds, debate, step, (), **more)
@@ -83,7 +83,7 @@ async def talking() -> AsyncGenerator[tuple[Router, Wire]]:
         router = Router(providers, Understudy())
         try:
             for vendor in VENDORS:
-                await router.speak(call(f"{vendor}:warm"), _nothing)
+                await router.speak(call(f"{vendor}:warm", patience.seconds()), _nothing)
             server.requests.clear()
             yield router, server
         finally:
@@ -102,7 +102,7 @@ def run(test: Callable[[Router, Wire], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(main())
 
 
-async def fails(router: Router, model: str, seconds: float = 10.0, **more: Any) -> ProviderError:
+async def fails(router: Router, model: str, seconds: float = 60.0, **more: Any) -> ProviderError:
     """The error of a call that must fail, and not wait for a server that never goes on."""
     with pytest.raises(ProviderError) as caught:
         async with asyncio.timeout(patience.seconds(60 + seconds * WHOLE)):
@@ -159,7 +159,7 @@ def test_every_fault_of_every_vendor_has_its_code(
 
     async def faults(router: Router, server: Wire) -> None:
         server.pause = 0.05
-        seconds = SECONDS if fault in ENDLESS else 10.0
+        seconds = SECONDS if fault in ENDLESS else 60.0
         models = [f"{vendor}:wire-{fault}" for vendor in VENDORS]
         errors = await asyncio.gather(*(fails(router, model, seconds) for model in models))
         codes = {error.code for error in errors}
@@ -278,7 +278,7 @@ def test_what_a_failed_call_used_is_known() -> None:
 @pytest.mark.parametrize("fault", ["none", "late", "stuck", "dropped", "cut", "short"])
 def test_a_call_that_was_accepted_is_counted(fault: str) -> None:
     async def counted(router: Router, server: Wire) -> None:
-        seconds = SECONDS if fault in ENDLESS else 10.0
+        seconds = SECONDS if fault in ENDLESS else 60.0
         models = [f"{vendor}:wire-{fault}" for vendor in VENDORS]
         errors = await asyncio.gather(*(fails(router, model, seconds) for model in models))
         assert len(server.requests) == len(VENDORS)
