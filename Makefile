@@ -7,12 +7,21 @@ UV = $(BIN)/uv
 # What runs on Postgres as it does on SQLite.
 BOTH = tests/acceptance tests/integration/test_stations.py tests/integration/test_hold.py tests/crash/test_kill.py tests/crash/test_stop.py tests/crash/test_shutdown.py tests/crash/test_streams.py
 # What of these make test runs on Postgres: what asks most of the database, the longest first. make stress runs all.
-QUICK = $(addprefix tests/,acceptance/test_council.py crash/test_kill.py acceptance/test_verbs.py crash/test_stop.py acceptance/test_http.py integration/test_stations.py integration/test_hold.py acceptance/test_formats.py)
+# Kills and stops on Postgres are tried by tests/crash/test_machines_*.py, which have one of their own.
+QUICK = $(addprefix tests/,integration/test_hold.py acceptance/test_verbs.py acceptance/test_council.py acceptance/test_http.py integration/test_stations.py)
+# What has full counts with MOOT_STRESS=1; of the other files, make stress runs what is marked stress.
+FULL = $(wildcard tests/crash tests/simulation tests/unit tests/acceptance/test_openapi.py tests/browser/test_replay.py tests/browser/test_weight.py tests/integration/test_replay.py)
+# What needs no process, browser or service but the databases of the contracts.
+NEAR = $(wildcard tests/unit tests/contract tests/simulation)
 # Hundreds of processes start: what the first compiles, the others find. Of files, those of failures stay.
 PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -o tmp_path_retention_policy=failed
+# A file stays with one worker: its tests share servers. The longest come first (tests/conftest.py).
+SPREAD = --dist loadfile --no-loadscope-reorder
+# Beside each other, for all cores; each says what failed, and the others still end.
+BESIDE = $(MAKE) --no-print-directory --keep-going -j 3
 NPM = PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web
 
-.PHONY: setup run serve web chromium faketime test check bench stress docs shots lock clean
+.PHONY: setup run serve web chromium faketime test quick check lint types page on-sqlite on-postgres near bench stress docs shots lock clean
 
 setup: .venv/.ready
 
@@ -52,16 +61,36 @@ faketime:
 		$$as_root apt-get -qq update && $$as_root apt-get -qq install -y libfaketime >/dev/null; \
 	} || { echo "The tests of wrong clocks need libfaketime: install it."; exit 1; }
 
-test: setup web chromium faketime check
-	$(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder --ignore=tests/browser/test_weight.py
-	MOOT_TEST_DATABASE=postgres $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder $(QUICK)
-	$(PYTEST) tests/browser/test_weight.py # it measures, so it runs alone
+# Everything but the long proofs, of which it runs one of each kind (make stress runs them all).
+test: setup web chromium faketime lint
+	@echo "Running the tests on SQLite, the most demanding of them on Postgres, and the checks of types ..."
+	+@$(BESIDE) on-sqlite on-postgres types page
 
-check: setup web
+on-sqlite:
+	$(PYTEST) -n 3 $(SPREAD)
+
+on-postgres:
+	@MOOT_TEST_DATABASE=postgres $(PYTEST) -n 1 $(SPREAD) $(QUICK) > .venv/on-postgres 2>&1; code=$$?; \
+		echo "On Postgres:"; cat .venv/on-postgres; exit $$code
+
+# For whoever works on the code: what can be known in a minute.
+quick: setup lint
+	+@$(BESIDE) near types
+
+near:
+	$(PYTEST) -n 2 $(SPREAD) $(NEAR)
+
+check: setup web lint types page
+
+lint: setup
 	$(BIN)/ruff check src tests bench hatch_build.py
 	$(BIN)/ruff format --check src tests bench hatch_build.py
-	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+types: setup
+	$(BIN)/pyright
+
+page: setup web
 	$(NPM) run --silent check
 
 # In an environment of its own: the peers' dependencies stay out of the tests'.
@@ -71,7 +100,8 @@ bench: setup
 	PYTHONPATH=src .venv-bench/bin/python -m bench.run
 
 stress: setup web chromium faketime
-	MOOT_STRESS=1 $(PYTEST) tests/crash tests/acceptance/test_openapi.py tests/browser/test_replay.py tests/integration/test_replay.py -s
+	MOOT_STRESS=1 $(PYTEST) $(FULL) -s
+	MOOT_STRESS=1 $(PYTEST) -m stress $(addprefix --ignore=,$(FULL)) -s
 	MOOT_STRESS=1 MOOT_TEST_DATABASE=postgres $(PYTEST) $(BOTH) -s
 
 docs: setup

@@ -9,12 +9,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.memory import memory_but_for_stress
+from tests.stress import STRESS
 
 if TYPE_CHECKING:
     from tests.services import Postgres
 
 ASKED = os.environ.get("MOOT_TEST_DATABASE") or "sqlite"
-FIRST = ("test_bench.py",)  # it takes long, and would be begun when the other workers are done
+LONGEST = (
+    "integration/test_vendors.py", "browser/test_replay.py", "browser/test_outcome.py",
+    "integration/test_machines.py", "browser/test_arena.py", "acceptance/test_attacks.py",
+    "crash/test_machines_kill.py", "browser/test_connection.py", "acceptance/test_command_line.py",
+    "integration/test_hold.py", "crash/test_machines_faults.py", "acceptance/test_remote.py",
+    "browser/test_on_air.py", "browser/test_setup.py", "acceptance/test_canary.py",
+    "integration/test_neighbours.py", "integration/test_llama.py", "browser/test_access.py",
+    "contract/test_store.py", "acceptance/test_openapi.py", "integration/test_postgres.py",
+)  # fmt: skip
+"""Begun first: the last one to be begun is waited for by all other workers."""
 URLS = ("MOOT_DATABASE_URL", "MOOT_BROKER_URL", "MOOT_BUS_URL")
 
 
@@ -26,16 +36,16 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(name, None)
     if folder := memory_but_for_stress():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))  # where tmp_path is
-    about = "sqlite_only: about the embedded database and its file; left out on Postgres"
-    config.addinivalue_line("markers", about)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.path.name not in FIRST)
-    if ASKED == "postgres":
-        left_out = [item for item in items if item.get_closest_marker("sqlite_only")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("sqlite_only")]
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get("/".join(item.path.parts[-2:]), len(places)))
+    unwanted = ["sqlite_only"] if ASKED == "postgres" else []
+    unwanted += [] if STRESS else ["stress"]
+    left_out = {one for one in items if any(map(one.get_closest_marker, unwanted))}
+    config.hook.pytest_deselected(items=[*left_out])
+    items[:] = [one for one in items if one not in left_out]
 
 
 @pytest.fixture(scope="session")

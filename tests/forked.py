@@ -10,24 +10,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from moot.cli.main import main
+from tests.patience import seconds
 
 _LOADED = ["tests.forked", "moot.bootstrap", "moot.cli.screen", "pytest"]
 _context = get_context("forkserver")
 _context.set_forkserver_preload(_LOADED)
 
 
-def moot(
-    environment: Mapping[str, str], *words: str, seconds: float = 60
-) -> subprocess.CompletedProcess[str]:
+def moot(environment: Mapping[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, with nothing but that environment and nothing to read."""
     with TemporaryDirectory() as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
         process = _context.Process(target=_run, args=(dict(environment), words, out, err))
         process.start()
-        process.join(seconds)
+        process.join(limit := seconds())
         if process.exitcode is None:
             process.kill()
-            raise subprocess.TimeoutExpired(words, seconds)
+            raise subprocess.TimeoutExpired(words, limit)
         said, noted = out.read_text("utf-8"), err.read_text("utf-8")
         return subprocess.CompletedProcess(words, process.exitcode, said, noted)
 

@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 from shutil import disk_usage
 
+from tests.stress import STRESS
+
 MEMORY = Path("/dev/shm")  # noqa: S108  folders of the tests' own are made in it
 ROOM = 2 << 30  # bytes
 
@@ -20,4 +22,4 @@ def memory() -> Path | None:
 
 def memory_but_for_stress() -> Path | None:
     """The long proofs wait for the disk, as whoever runs moot does."""
-    return None if os.environ.get("MOOT_STRESS") else memory()
+    return None if STRESS else memory()

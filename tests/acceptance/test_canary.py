@@ -23,8 +23,10 @@ from moot.settings import Settings
 from tests.integration import wire
 from tests.integration.test_vendors import ENDLESS, FAULTS, VENDORS
 from tests.integration.wire import Wire
+from tests.patience import Patience, seconds
 from tests.served import Served, started
 from tests.services import ask
+from tests.stress import STRESS
 
 LONG = {*ENDLESS, "429-after"}
 """Faults whose retries take longer than this test does; one attempt of each is enough."""
@@ -90,12 +92,12 @@ class Vendors:
 
     def __enter__(self) -> Wire:
         self._thread.start()
-        assert self._up.wait(10)
+        assert self._up.wait(seconds())
         return self.wire
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
+        self._thread.join(seconds())
 
 
 @dataclass
@@ -104,6 +106,7 @@ class Seen:
 
     home: Path
     style: str
+    vendors: tuple[str, ...]
     answers: bytearray = field(default_factory=bytearray)
     streams: bytearray = field(default_factory=bytearray)
     debates: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -143,7 +146,7 @@ def heard(seen: Seen, url: str, headers: dict[str, str]) -> Generator[None]:
     try:
         yield
     finally:
-        thread.join(10)
+        thread.join(seconds())
         client.close()
         assert not thread.is_alive()
 
@@ -172,14 +175,14 @@ def drive(seen: Seen, on_failure: str, key: str, token: str, server: Wire) -> No
                 made = {
                     _begin(service, vendor, fault, on_failure): fault
                     for fault in sorted(FAULTS, key=lambda fault: fault not in LONG)
-                    for vendor in VENDORS
+                    for vendor in seen.vendors
                 }
                 _read_all(seen, http, made)
                 _knock(http, token)
                 seen.live = [*leaks(key, seen.home), *leaks(token, seen.home)]
             finally:
                 process.terminate()
-                process.wait(15)
+                process.wait(seconds())
 
 
 def _begin(service: Served, vendor: str, fault: str, on_failure: str) -> str:
@@ -201,9 +204,9 @@ def _begin(service: Served, vendor: str, fault: str, on_failure: str) -> str:
 def _read_all(seen: Seen, http: httpx2.Client, made: dict[str, str]) -> None:
     """Each as soon as it is over or paused; those that take long, as they stand at the end."""
     wanted = {debate_id for debate_id, fault in made.items() if fault not in LONG}
-    until = time.monotonic() + 60
+    patience = Patience(120)
     while wanted:
-        assert time.monotonic() < until, f"{len(wanted)} debates are still under way"
+        assert not patience.over, f"{len(wanted)} debates are still under way"
         items = http.get("/debates?limit=200").json()["items"]
         under_way = {item["id"] for item in items if item["status"] in ("queued", "running")}
         for debate_id in wanted - under_way:
@@ -248,13 +251,18 @@ def _knock(http: httpx2.Client, token: str) -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Generator[Run]:
-    """Two services at once, one with each style of log and each rule for failures."""
+    """Two services at once, one with each style of log and each rule for failures; each with half
+    of the vendors, or with all of them in `make stress`."""
     key, token = canary(), canary()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wire, "CANARY_ECHO", f"the key {key} was seen\nTraceback (most recent …):")
         with Vendors() as server, ThreadPoolExecutor(2) as pool:
             styles = (("json", "degrade"), ("text", "pause"))
-            seen = [Seen(tmp_path_factory.mktemp(style) / "home", style) for style, _ in styles]
+            homes = [tmp_path_factory.mktemp(style) / "home" for style, _ in styles]
+            seen = [
+                Seen(homes[n], style, VENDORS if STRESS else VENDORS[n::2])
+                for n, (style, _) in enumerate(styles)
+            ]
             jobs = [
                 pool.submit(drive, one, rule, key, token, server)
                 for one, (_, rule) in zip(seen, styles, strict=True)
@@ -274,11 +282,11 @@ def test_every_fault_was_met(run: Run) -> None:
     for seen in run.seen:
         met = attempts(seen.home)
         for fault, code in FAULTS.items():
-            for vendor in VENDORS:
+            for vendor in seen.vendors:
                 assert (f"{vendor}:wire-{fault}", f"DEBATE_ERR_PROVIDER_{code}") in met
-        assert len(seen.debates) == len(FAULTS) * len(VENDORS)
+        assert len(seen.debates) == len(FAULTS) * len(seen.vendors)
         over = [debate for debate in seen.debates if debate["status"] in ("paused", "completed")]
-        assert len(over) >= (len(FAULTS) - len(LONG)) * len(VENDORS)
+        assert len(over) >= (len(FAULTS) - len(LONG)) * len(seen.vendors)
         for debate in over:
             assert debate["failure"] or debate["degraded"]
     told = [request for request in run.wire.requests if run.key in str(request.headers)]
@@ -294,8 +302,8 @@ def test_every_fault_was_met(run: Run) -> None:
 def test_no_secret_is_shown(run: Run, which: str) -> None:
     secret = getattr(run, which)
     for seen in run.seen:
-        assert len(seen.answers) > 100_000
-        assert len(seen.streams) > 20_000
+        assert len(seen.answers) > 50_000
+        assert len(seen.streams) > 10_000
         assert b"event: turn" in seen.streams or b'"failure":{' in seen.streams
         assert len(seen.log) > 10_000
         others = {"answers": bytes(seen.answers), "streams": bytes(seen.streams), "log": seen.log}

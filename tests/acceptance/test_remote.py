@@ -22,8 +22,11 @@ import pytest
 from moot.bootstrap import open_service
 from moot.cli.main import main
 from moot.cli.screen import LOST
+from moot.core import verbs
+from moot.core.debate import Debate
 from moot.core.events import Delta, Event, TurnCommitted
-from moot.ports import Call
+from moot.engine.service import Service
+from moot.ports import Call, Reply, Say
 from moot.remote import Remote
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker
@@ -36,6 +39,7 @@ from tests.acceptance.test_command_line import (
     hear_interrupts,
     terminal,
 )
+from tests.patience import seconds
 from tests.served import Served, served, started
 
 TOKEN = "a-token-that-is-long-enough"  # noqa: S105  of this test alone
@@ -123,8 +127,8 @@ class Command:
     def interrupt(self) -> None:
         self.process.send_signal(signal.SIGINT)
 
-    def wait(self, seconds: float = 15) -> int:
-        return self.process.wait(seconds)
+    def wait(self) -> int:
+        return self.process.wait(seconds())
 
 
 class Proxy:
@@ -241,7 +245,7 @@ def test_watch_misses_nothing_while_the_server_dies_and_comes_back(tmp_path: Pat
             process.wait()
             before = watcher.shown
             with started(home, "--port", str(server.port)) as (again, _):
-                assert watcher.wait(30) == 0, watcher.complaints
+                assert watcher.wait() == 0, watcher.complaints
                 shown, complaints = watcher.shown, watcher.complaints
                 over = again.wait(made)
                 afterwards = there(again, away, "watch", made)
@@ -267,7 +271,7 @@ def test_a_terminal_shows_that_the_connection_is_lost_and_back(tmp_path: Path) -
             process.wait()
             eventually(lambda: LOST in watcher.text)
             with started(home, "--port", str(server.port), environment={"MOOT_PACE": "0"}):
-                assert watcher.wait(30) == 0
+                assert watcher.wait() == 0
                 text = watcher.text
     assert "Trying again" not in text  # nothing but the line that moves
     assert LOST not in text[text.rindex("6/6") :]
@@ -429,11 +433,34 @@ def only(server: Served) -> dict[str, Any] | None:
     return found[0] if found else None
 
 
-def test_ctrl_c_pauses_it_on_the_server_and_resume_goes_on(slow: Served, tmp_path: Path) -> None:
+class Held(ScriptedSpeaker):
+    """Who speaks second comes to an end when it is let go."""
+
+    held = True
+
+    async def speak(self, call: Call, say: Say) -> Reply:
+        while self.held and call.debate.turns:
+            await asyncio.sleep(0.02)
+        return await super().speak(call, say)
+
+
+@pytest.fixture
+def second(tmp_path: Path) -> Generator[tuple[Served, Held]]:
+    speaker = Held()
+    with served(tmp_path / "home", speaker) as server:
+        yield server, speaker
+
+
+def test_ctrl_c_pauses_it_on_the_server_and_resume_goes_on(
+    second: tuple[Served, Held], tmp_path: Path
+) -> None:
+    slow, speaker = second
     away = tmp_path / "away"
     with command(slow.url, away, "run", MOTION, "-f", "duel", "--max-turns", "4") as running:
         eventually(lambda: (found := only(slow)) and found["progress"]["done"] >= 1)
         running.interrupt()
+        eventually(lambda: running.complaints)
+        speaker.held = False
         assert running.wait() == 130, running.complaints
         shown, complaints = running.shown, running.complaints
     assert complaints.startswith("It pauses after the step in flight")
@@ -531,11 +558,36 @@ def test_where_no_moot_is_one_sentence_says_so(tmp_path: Path) -> None:
 # --- at home, beside another process ---
 
 
+def test_what_a_crash_left_is_resumed_however_late_the_word_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command must not take the debate itself before it was told to, and then be refused."""
+
+    async def left_behind() -> str:
+        async with open_service(Settings(home=tmp_path), recover=False) as service:
+            made = await service.create(MOTION, format="duel", start=False)
+            await service._store.change(made.id, lambda row: verbs.enqueue(row, "now"))
+            return made.id
+
+    resume = Service.resume
+
+    async def late(self: Service, debate_id: str) -> Debate:
+        await asyncio.sleep(0.5)
+        return await resume(self, debate_id)
+
+    monkeypatch.setattr(Service, "resume", late)
+    resumed = json_of(here(tmp_path, "resume", asyncio.run(left_behind()), "--json"))
+    assert (resumed["status"], len(resumed["turns"])) == ("completed", 6)
+
+
 def test_watch_at_home_hears_each_word_that_another_process_speaks(tmp_path: Path) -> None:
     async def hear(debate_id: str) -> tuple[list[Delta], TurnCommitted]:
         settings = Settings(home=tmp_path)
         pieces: list[Delta] = []
-        async with open_service(settings, recover=False, live=True) as service, asyncio.timeout(20):
+        async with (
+            open_service(settings, recover=False, live=True) as service,
+            asyncio.timeout(seconds()),
+        ):
             begun = (await service.get(debate_id)).last_seq
             async for event in service.follow(debate_id, begun):
                 if isinstance(event, Delta):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests import patience
 from tests.acceptance.test_command_line import (
     MOOT,
     MOTION,
@@ -118,10 +119,10 @@ def test_what_is_on_air_is_followed_and_left_alone_and_gone_on_with(home: Path) 
             eventually(lambda: f"on air already, with {id_}: following that" in second.text)
             assert second.id() == id_
             second.interrupt()
-            assert second.wait(5) == 130
+            assert second.wait() == 130
         assert status_of(home, id_) == "running"
         first.interrupt()
-        assert first.wait(5) == 130
+        assert first.wait() == 130
     assert status_of(home, id_) == "paused"
     before = texts_of(home, id_)
     assert f", paused)  {id_}" in here(home, "stations", "show", "morning").stdout
@@ -139,9 +140,9 @@ def test_ctrl_c_pauses_all_that_were_begun(home: Path) -> None:
     assert here(home, "stations", "change", "morning", "--max-turns", "40").returncode == 0
     with terminal(home, "air", *names) as shown:
         for name in ("Morning", "Noon", "Night"):
-            eventually(lambda name=name: f"{name}: Ada" in shown.text, 30)
+            eventually(lambda name=name: f"{name}: Ada" in shown.text)
         shown.interrupt()
-        assert shown.wait(10) == 130
+        assert shown.wait() == 130
         assert all(f"moot air {name}  goes on" in shown.text for name in names)
     rows = ask(home, "SELECT status, count(*) FROM debate_runs GROUP BY status")
     assert [tuple(row) for row in rows] == [("paused", 3)]
@@ -184,7 +185,7 @@ def test_agents_are_kept_changed_and_taken_along(home: Path, tmp_path: Path) -> 
         assert here(home, "agents", "delete", name).returncode == 0
     brought = subprocess.run(
         [MOOT, "agents", "import", "-", "--json"], input=text, env=environment(home),
-        capture_output=True, text=True, check=True, timeout=60,
+        capture_output=True, text=True, check=True, timeout=patience.seconds(),
     )  # fmt: skip
     assert json.loads(brought.stdout) == {"made": ["cleo", "ada"], "changed": []}
     assert here(home, "agents", "export", "cleo", "ada").stdout == text

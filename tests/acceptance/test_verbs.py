@@ -31,6 +31,7 @@ from moot.errors import (
 from moot.ports import Call, Reply, Say
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker, plain
+from tests.patience import soon
 from tests.services import ask
 
 MOTION = "Should we ship on Fridays?"
@@ -222,7 +223,7 @@ def test_stop_before_it_began(home: Path, status: str) -> None:
 def test_stop_while_a_speaker_waits_to_try_again(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("moot.core.retry.WAITS", (30.0, 30.0, 30.0))
+    monkeypatch.setattr("moot.core.retry.WAITS", (3600.0, 3600.0, 3600.0))
 
     async def scene() -> None:
         speaker = ScriptedSpeaker(failing(lambda: ProviderUnavailableError("Gone."), at(1, "ben")))
@@ -230,10 +231,8 @@ def test_stop_while_a_speaker_waits_to_try_again(
             id_ = await s.make()
             while "failed" not in await s.outcomes(id_):
                 await asyncio.sleep(0.01)
-            began = time.monotonic()
             await s.service.stop(id_)
             debate = await s.service.wait(id_)
-            assert time.monotonic() - began < 1
             assert (debate.status, debate.stop_reason) == ("stopped", "stopped_by_user")
             assert len(speaker.calls) == 2
             await s.check_books(id_)
@@ -336,12 +335,9 @@ def test_pause_at_once_calls_the_step_off_and_it_is_said_anew(home: Path) -> Non
         async with opened(home, speaker) as s:
             id_ = await s.make()
             await reached(speaker)
-            began = time.monotonic()
             assert (await s.service.pause(id_, at_once=True)).status == "paused"
             await s.service.wait(id_)
-            while speaker.in_flight:
-                await asyncio.sleep(0.01)
-            assert time.monotonic() - began < 1
+            await soon(lambda: not speaker.in_flight)
             assert speaker.cancelled == 1
             assert await s.outcomes(id_) == ["ok", "ok", "cancelled"]
             assert len(await s.turns(id_)) == 2
@@ -410,12 +406,9 @@ def test_end_calls_off_the_call_and_the_closing_summary_follows(
             id_ = await s.make(format_)
             await reached(speaker)
             said = await s.turns(id_)
-            began = time.monotonic()
             asked = await s.service.end(id_)
             assert (asked.status, asked.stop_reason) == ("ending", "ended_by_user")
-            while speaker.in_flight:
-                await asyncio.sleep(0.005)
-            assert time.monotonic() - began < 1
+            await soon(lambda: not speaker.in_flight)
             debate = await s.service.wait(id_)
             assert (debate.status, debate.stop_reason) == ("completed", "ended_by_user")
             assert (debate.degraded, speaker.cancelled) == (False, 1)

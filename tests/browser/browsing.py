@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from moot.api.app import serve
@@ -18,13 +19,14 @@ from moot.core.debate import Usage
 from moot.errors import ProviderError
 from moot.ports import Call, ModelCard, Reply, Say
 from moot.settings import Settings
+from tests.patience import milliseconds
 
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "src/moot/api/static"
 AXE = ROOT / "web/node_modules/axe-core/axe.min.js"
 CHROMIUM = "/usr/bin/chromium"
-PATIENCE = 20_000  # milliseconds: the machine may have other things to do
-expect.set_options(timeout=PATIENCE)
+NARROW_OR_WIDE = (360, pytest.param(1280, marks=pytest.mark.stress("a width of 360")))
+"""Of what a page does with text, the narrow one asks more."""
 
 
 @contextmanager
@@ -33,7 +35,9 @@ def chromium() -> Generator[Browser]:
     assert (STATIC / "index.html").exists(), "the page is not built: make web"
     assert Path(CHROMIUM).exists(), "the tests of the page need Chromium: make chromium"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=milliseconds()
+        )
         try:
             yield browser
         finally:
@@ -74,7 +78,8 @@ def visit(browser: Browser, url: str, **options: Any) -> Generator[Visit]:
     """Look around; at the end nothing may have gone wrong, nor to any other host."""
     wanted: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}, **options}
     context = browser.new_context(**wanted)
-    context.set_default_timeout(PATIENCE)
+    context.set_default_timeout(milliseconds())
+    expect.set_options(timeout=milliseconds())
     seen = Visit(context, url)
     context.on("request", seen._asked)
     try:
@@ -83,6 +88,9 @@ def visit(browser: Browser, url: str, **options: Any) -> Generator[Visit]:
         assert not seen.foreign, seen.foreign
     finally:
         context.close()
+
+
+ONLY = {"resultTypes": ["violations"]}  # axe need not describe what is well
 
 
 @cache
@@ -94,7 +102,7 @@ def violations(page: Page) -> list[str]:
     """What axe finds, in a line each."""
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(_axe())  # past the policy: it is the test's own
-    found = page.evaluate("async () => (await axe.run(document)).violations")
+    found = page.evaluate("async (only) => (await axe.run(document, only)).violations", ONLY)
     return [
         f"{one['id']}: {one['help']} at {json.dumps([node['target'] for node in one['nodes']])}"
         for one in found
@@ -131,14 +139,6 @@ def line(call: Call) -> str:
     """The same for the same step, ever."""
     step = call.step
     return f"{step.actor} in round {step.round}, {step.stage}, to {step.target}."
-
-
-LONG_TASKS = """
-window.longTasks = []
-new PerformanceObserver((list) => {
-  for (const task of list.getEntries()) window.longTasks.push(Math.round(task.duration))
-}).observe({ type: 'longtask', buffered: true })
-"""
 
 
 @contextmanager

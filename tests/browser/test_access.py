@@ -10,6 +10,7 @@ from moot.errors import ProviderAuthError, ProviderError
 from moot.ports import Call
 from tests.browser.browsing import Stage, line, violations, visit
 from tests.served import Served, served
+from tests.stress import STRESS
 
 WIDE = {"width": 1280, "height": 800}
 PHONE = {"width": 360, "height": 740}
@@ -53,7 +54,7 @@ def test_axe_finds_nothing_on_any_screen(
         page = tab.open("/")
         expect(page.locator("a[data-id]")).to_have_count(4)
         assert violations(page) == []
-        for name in debates:
+        for name in debates if STRESS else list(debates)[theme == "dark" :: 2]:  # each once
             page.goto(f"{moot.url}/d/{debates[name]}")
             expect(page.get_by_role("heading", level=1)).to_be_visible()
             page.wait_for_timeout(150)

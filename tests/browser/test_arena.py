@@ -3,7 +3,6 @@
 import json
 import shutil
 import sqlite3
-import time
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +14,7 @@ from moot.errors import ProviderAuthError, ProviderError, ProviderRefusedError
 from moot.ports import Call
 from moot.settings import Settings
 from tests.browser.browsing import Stage, assert_shows, line, visit
+from tests.patience import until
 from tests.served import Served, served
 
 CAST = [{"name": "Ada", "stance": "pro"}, {"name": "Ben", "stance": "con"}]
@@ -97,8 +97,7 @@ def test_a_wave_shows_all_its_speakers_at_once(
 def test_who_reads_further_up_stays_there(browser: Browser, moot: Served, stage: Stage) -> None:
     stage.says = lambda call: f"{line(call)} " + "A sentence to fill the screen. " * 12
     debate = moot.create(format="standard", options={"rounds": 0}, limits={"max_turns": 1000})
-    while len(stage.calls) < 12:
-        time.sleep(0.01)
+    until(lambda: len(stage.calls) >= 12)
     moot.post(f"/debates/{debate['id']}/pause")
     moot.wait(debate["id"], "paused")
     with visit(browser, moot.url) as tab:
@@ -415,8 +414,7 @@ def test_a_debate_that_is_behind_its_files_does_not_look_live(
     with served(tmp_path / "home", stage) as before:
         stage.says = lambda call: line(call) if call.step.round == 1 else hold(stage, call)
         debate = before.create(format="duel", limits={"max_turns": 6})
-        while len(stage.calls) < 3:
-            time.sleep(0.01)
+        until(lambda: len(stage.calls) >= 3)
         copy = tmp_path / "older.sqlite"
         with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(copy)) as target:
             source.backup(target)

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from moot.ports import Call
-from tests.browser.browsing import Stage, visit
+from tests.browser.browsing import NARROW_OR_WIDE, Stage, visit
 from tests.served import Served, served
 
 EVIL = "http://evil.example"
@@ -56,7 +56,7 @@ def assert_whole(page: Page) -> None:
     assert page.locator("main [onerror], main [onload], main [onclick]").count() == 0
 
 
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("width", NARROW_OR_WIDE)
 def test_a_turn_a_name_a_bio_and_a_motion(browser: Browser, moot: Served, width: int) -> None:
     debate = moot.create(
         f"{SHORT} {'M' * 3000} {MARKUP}"[:4000],

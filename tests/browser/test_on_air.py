@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from moot.ports import Call
-from tests.browser.browsing import Stage, assert_shows, line, violations, visit
+from tests.browser.browsing import NARROW_OR_WIDE, Stage, assert_shows, line, violations, visit
 from tests.browser.test_hostile import MARKUP, SAFE, SHORT
 from tests.proxy import Proxy
 from tests.served import Served, served
@@ -117,7 +117,7 @@ def test_one_joins_late_one_drops_and_nobody_is_asked_for_a_token(
         assert [path for path in asked if not path.startswith(ours)] == []
 
 
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("width", NARROW_OR_WIDE)
 def test_a_long_conversation_keeps_its_measure(
     browser: Browser, tmp_path: Path, width: int
 ) -> None:
@@ -170,7 +170,7 @@ def test_what_comes_and_what_was(browser: Browser, tmp_path: Path) -> None:
         expect(page.get_by_text("There is no such conversation on this")).to_be_visible()
 
 
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("width", NARROW_OR_WIDE)
 def test_hostile_text_is_inert(browser: Browser, tmp_path: Path, width: int) -> None:
     says = f"{MARKUP} {'W' * 20_000}"
     size = {"width": width, "height": 800}

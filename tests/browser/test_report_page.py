@@ -11,6 +11,7 @@ from moot.core.reading import Point, Reading
 from moot.core.report import report
 from moot.core.report_page import html
 from moot.testing.contract import AT, a_debate, a_turn
+from tests.browser.browsing import NARROW_OR_WIDE
 
 ELSEWHERE = "https://evil.example"
 EVIL = " ".join(
@@ -51,7 +52,7 @@ def a_hostile_debate() -> tuple[Debate, list[Turn], Reading]:
     return debate, turns, Reading(EVIL[:2000], points, EVIL, Usage(1, 2, 0.5, 1), AT)
 
 
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("width", NARROW_OR_WIDE)
 @pytest.mark.parametrize("by", ["extraction", "model"])
 def test_hostile_text_is_inert_and_the_plots_are_there(
     browser: Browser, tmp_path: Path, by: str, width: int

@@ -37,6 +37,7 @@ from moot.store.store import open_database
 from moot.testing.speaker import ScriptedSpeaker, plain
 from tests.contract.test_store import migrate
 from tests.integration.councils import answer
+from tests.patience import seconds
 from tests.services import Postgres
 
 HOME = Path(__file__).parent / "old" / "home-0005"
@@ -45,7 +46,6 @@ CASES: dict[str, str] = DUMP["cases"]
 STATUS = {row["id"]: row["status"] for row in DUMP["debate_runs"]}
 FOLDERS = sorted(path.name for path in (HOME / "records" / "debates").iterdir())
 AFTER = 1_793_700_000.0  # a day after that home was left: leases have ended, no slot is due
-PATIENCE = 60.0
 ADD_WORDS = {
     "sqlite": "INSERT INTO debate_search (rowid, words) VALUES (:number, :words)",
     "postgresql": "INSERT INTO debate_search (number, words)"
@@ -308,7 +308,7 @@ def test_what_was_left_goes_on_and_what_was_done_stays(settings: Settings) -> No
     assert on_disk(settings, FINISHED) == kept, "to read is not to write"
 
     async def go_on(service: Service) -> Kept:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(seconds()):
             for one in HALF_WAY:  # the supervisor finds them
                 await service.wait(one)
             await service.resume(CASES["classic-paused"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -41,14 +42,20 @@ from moot.testing.contract import (
     one_of_many,
     pages,
 )
+from tests.patience import seconds
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("prepared") / "kofnote_search.sqlite"
+    schema.prepare(path)
+    return path
 
 
 class TestSqlite(StoreContract):
     @pytest.fixture
-    def conn(self, tmp_path: Path) -> Iterator[Connection]:
-        path = tmp_path / ".agentic" / "kofnote_search.sqlite"
-        schema.prepare(path)
-        driver = connect(path)
+    def conn(self, tmp_path: Path, prepared: Path) -> Iterator[Connection]:
+        driver = connect(Path(shutil.copy(prepared, tmp_path)))
         driver.execute("BEGIN")
         yield Connection("sqlite", driver)
         driver.close()
@@ -69,6 +76,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server.cleanup()
 
 
+@pytest.mark.stress("TestPostgresDatabase: the same statements, inside a write")
 class TestPostgres(StoreContract):
     @pytest.fixture
     def conn(self, postgres: str) -> Iterator[Connection]:
@@ -105,7 +113,7 @@ class TestPostgresDatabase(StoreContract):
 
         with ThreadPoolExecutor(1) as thread:
             written = thread.submit(lambda: asyncio.run(database.write(lend)))
-            yield Connection("postgresql", Prompt(lent.get(timeout=10).driver))
+            yield Connection("postgresql", Prompt(lent.get(timeout=seconds()).driver))
             returned.set()
             with pytest.raises(KeyError):
                 written.result()

@@ -38,6 +38,7 @@ from moot.store.query import Connection, Cursor
 from moot.store.store import SqlStore, open_database
 from moot.testing.speaker import ScriptedSpeaker
 from tests.contract.test_store import migrate
+from tests.patience import seconds
 from tests.services import Postgres, ask
 
 OLD = json.loads((Path(__file__).parent / "old" / "0003.json").read_text())["statements"]
@@ -211,7 +212,7 @@ def test_a_postgres_of_the_first_schema_is_upgraded_when_it_is_said(
     done = subprocess.run(
         [sys.executable, "-m", "moot", "db", "upgrade"],
         env={**os.environ, "MOOT_HOME": str(settings.home), "MOOT_DATABASE_URL": url},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=seconds(), check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"The database was at schema 0001, and is at schema {schema.HEAD}.\n"

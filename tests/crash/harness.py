@@ -30,6 +30,7 @@ from moot.engine import failpoints
 from moot.ports import Call, Reply, Say, Search
 from moot.settings import Settings
 from moot.testing.speaker import Script, ScriptedSpeaker, plain
+from tests.patience import Patience
 from tests.services import ask
 
 Guard = Callable[[], None]
@@ -90,13 +91,14 @@ class Books:
 
         failpoints.hook = die
 
-    def wait_until(self, done: Callable[[], bool], seconds: float) -> bool:
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if done():
-                return True
+    def wait_until(self, done: Callable[[], bool], seconds: float | None = None) -> bool:
+        """Whether it comes to that; `seconds` only where the test expects that it does not."""
+        patience, until = Patience(), time.monotonic() + (seconds or 0)
+        while not done():
+            if patience.over if seconds is None else time.monotonic() > until:
+                return False
             time.sleep(0.02)
-        return False
+        return True
 
 
 class Judged(Protocol):
@@ -259,7 +261,8 @@ def bill(ground: Judged) -> Bill:
 
 def stop_between_writes(database: Path | str, *pids: int) -> None:
     """Stop them where they hold no lock, or nobody else could write until they wake."""
-    for _ in range(100):
+    patience = Patience()
+    while not patience.over:
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
         time.sleep(0.02)

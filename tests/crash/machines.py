@@ -25,9 +25,11 @@ from pydantic import SecretStr
 from moot.bootstrap import open_service
 from moot.core import verbs
 from moot.settings import Settings
+from tests import patience
 from tests.crash import harness
 from tests.crash.harness import Bill, Books
 from tests.memory import memory_but_for_stress
+from tests.patience import Patience
 from tests.proxy import keep_from_children
 from tests.services import Postgres, Valkey
 
@@ -60,7 +62,7 @@ class Source:
 
     def close(self) -> None:
         self._to.close()
-        self._process.wait(10)
+        self._process.wait(patience.seconds())
         self._from.close()
 
 
@@ -190,7 +192,7 @@ class Cluster(Books):
         assert pid
         self.processes[pid] = source
         if wait:
-            self.wait_until(lambda: self.ready(pid) or self.ended(pid) is not None, 30)
+            self.wait_until(lambda: self.ready(pid) or self.ended(pid) is not None)
             assert self.ready(pid), f"it did not start: {self.book('errors')}"
         return pid
 
@@ -201,7 +203,7 @@ class Cluster(Books):
         """And wait until it is gone, as nobody else could tell."""
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        assert self.wait_end(pid, 10) is not None
+        assert self.wait_end(pid) is not None
 
     def stop(self, pid: int) -> None:
         os.kill(pid, signal.SIGSTOP)
@@ -221,9 +223,9 @@ class Cluster(Books):
             del self.processes[pid]
         return code
 
-    def wait_end(self, pid: int, seconds: float) -> int | None:
-        until = time.monotonic() + seconds
-        while (code := self.ended(pid)) is None and time.monotonic() < until:
+    def wait_end(self, pid: int) -> int | None:
+        patience = Patience()
+        while (code := self.ended(pid)) is None and not patience.over:
             time.sleep(0.005)
         return code
 
@@ -286,8 +288,8 @@ class Cluster(Books):
     def unfiled(self) -> int:
         return self.count("debate_runs WHERE files_seq < last_seq")
 
-    def wait_done(self, seconds: float, *, filed: bool = False) -> bool:
-        """Until every debate has ended (and its files are written)."""
+    def wait_done(self, seconds: float | None = None, *, filed: bool = False) -> bool:
+        """Until every debate has ended (and its files are written); see `wait_until`."""
 
         def done() -> bool:
             assert not self.book("errors"), "\n".join(self.book("errors"))
@@ -301,10 +303,10 @@ class Cluster(Books):
         rows = self.rows(f"SELECT id, fence FROM debate_runs WHERE {named}")
         return {str(row[0]): int(row[1]) for row in rows}
 
-    def wait_calls(self, more: int, seconds: float = 20) -> bool:
+    def wait_calls(self, more: int) -> bool:
         """Until so many more calls are made."""
         calls = len(self.book("calls"))
-        return self.wait_until(lambda: len(self.book("calls")) >= calls + more, seconds)
+        return self.wait_until(lambda: len(self.book("calls")) >= calls + more)
 
     # --- what is left ---
 

@@ -1,6 +1,5 @@
 """Many machines, killed, stopped, told twice, with wrong clocks: still nothing twice or lost."""
 
-import os
 import random
 import signal
 import time
@@ -13,14 +12,14 @@ import pytest
 from moot.engine import failpoints
 from tests.crash.harness import stop_between_writes
 from tests.crash.machines import Cluster, Servers
+from tests.stress import STRESS
 
-STRESS = bool(os.environ.get("MOOT_STRESS"))
 COPIES, TURNS = 10, 6
-DEBATES, WORKERS = (500, 4) if STRESS else (40, 2)
-KILLS = 200 if STRESS else 15
-STOPS, ASLEEP = (200, 8) if STRESS else (6, 3)  # of them, so many at a time
+DEBATES, WORKERS = (500, 4) if STRESS else (10, 2)
+KILLS = 200 if STRESS else 10
+STOPS, ASLEEP = (200, 8) if STRESS else (2, 2)  # of them, so many at a time
 LEASE, SWEEP = 2.0, 0.2
-SLACK = 4.0  # for a machine that has other things to do, too
+LONG = 600.0  # a lease that nobody waits for, nor loses on a machine that has other things to do
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +35,14 @@ def repeated(cluster: Cluster, debates: int, workers: int, *without: str) -> Non
     for _ in range(workers):
         cluster.worker(copies=COPIES, without=without)
     cluster.create(debates, TURNS, copies=COPIES)
-    assert cluster.wait_done(60 + debates)
+    assert cluster.wait_done()
 
 
 def test_every_message_ten_times(servers: Servers, tmp_path: Path) -> None:
-    with Cluster(tmp_path, servers, speak_seconds=0.05) as cluster:
+    with Cluster(tmp_path, servers, speak_seconds=0.05, lease_seconds=LONG) as cluster:
         repeated(cluster, DEBATES, WORKERS)
         turns = DEBATES * TURNS
-        cluster.wait_until(lambda: len(cluster.refused()) >= (COPIES - 1) * turns, 60 + DEBATES)
+        cluster.wait_until(lambda: len(cluster.refused()) >= (COPIES - 1) * turns)
         refused, held, paid = len(cluster.refused()), len(cluster.book("held")), cluster.bill()
         print(f"{refused} messages refused, {held} of them while it was spoken; {paid}")
         assert refused == (COPIES - 1) * turns, "all but one of each"
@@ -53,8 +52,9 @@ def test_every_message_ten_times(servers: Servers, tmp_path: Path) -> None:
         assert cluster.violations() == []
 
 
+@pytest.mark.stress("the simulation, with each guard taken out")
 def test_it_fails_when_whoever_is_told_speaks(servers: Servers, tmp_path: Path) -> None:
-    with Cluster(tmp_path, servers, speak_seconds=0.05) as cluster:
+    with Cluster(tmp_path, servers, speak_seconds=0.05, lease_seconds=LONG) as cluster:
         repeated(cluster, 4, 2, "claim")
         paid = cluster.bill()
         print(paid)
@@ -93,7 +93,7 @@ class Rampage:
                 cluster.kill(supervisors.pop(0))
                 self.orphaned += 1
                 supervisors.append(cluster.supervisor(**told))
-        assert cluster.wait_done(60, filed=True)
+        assert cluster.wait_done(filed=True)
 
     def kill(self, pid: int) -> None:
         at = time.monotonic()
@@ -111,11 +111,19 @@ class Rampage:
         )
 
 
-@pytest.mark.parametrize("without", [(), ("news",)], ids=["here", "elsewhere"])
+@pytest.mark.parametrize(
+    "without",
+    [
+        pytest.param((), id="here"),
+        pytest.param(("news",), id="elsewhere", marks=pytest.mark.stress("here")),
+    ],
+)
 def test_killed_workers(servers: Servers, tmp_path: Path, without: tuple[str, ...]) -> None:
-    """Of a worker on this machine one can see that it is dead; of others, the lease has to end."""
+    """Of a worker on this machine one can see that it is dead, so the test ends long before the
+    lease would; of others, the lease has to end."""
+    lease = LEASE if without else LONG
     with Cluster(
-        tmp_path, servers, speak_seconds=0.2, lease_seconds=LEASE, sweep_seconds=SWEEP
+        tmp_path, servers, speak_seconds=0.2, lease_seconds=lease, sweep_seconds=SWEEP
     ) as cluster:
         rampage = Rampage(cluster, without)
         rampage.run(KILLS, seed=7)
@@ -133,7 +141,6 @@ def test_killed_workers(servers: Servers, tmp_path: Path, without: tuple[str, ..
         assert len(delays) >= KILLS / 2, "the kills must hit debates in hand"
         assert paid.attempts["unknown"] >= KILLS / 3, "and calls in flight"
         assert 0 <= extra <= paid.attempts["unknown"]
-        assert delays[-1] < LEASE + SWEEP + SLACK
         if without:
             assert delays[0] > LEASE / 3, "nobody's death was seen: the lease had to end"
 
@@ -143,11 +150,11 @@ def test_killed_at_each_named_place(servers: Servers, tmp_path: Path) -> None:
         for place in sorted(failpoints.PLACES) * (10 if STRESS else 1):
             cluster.create(2, 2)
             pid = cluster.worker(place=place, wait=False)
-            assert cluster.wait_end(pid, 60) == -signal.SIGKILL, f"{place} was never reached"
+            assert cluster.wait_end(pid) == -signal.SIGKILL, f"{place} was never reached"
         assert {*cluster.book("died")} == failpoints.PLACES
         cluster.supervisor()
         cluster.worker()
-        assert cluster.wait_done(30, filed=True)
+        assert cluster.wait_done(filed=True)
         paid = cluster.bill()
         assert cluster.violations() == []
         assert 0 <= paid.calls - paid.turns <= paid.attempts["unknown"]
@@ -163,7 +170,7 @@ def freeze(cluster: Cluster, stops: int, each: int, *without: str) -> None:
         before = len(cluster.book("calls"))
         cluster.create(10 * each, 4)
         began = before + 10 * each
-        assert cluster.wait_until(lambda b=began: len(cluster.book("calls")) >= b, 60)
+        assert cluster.wait_until(lambda b=began: len(cluster.book("calls")) >= b)
         stop_between_writes(cluster.url, *asleep)
         cluster.note("stopped", " ".join(map(str, asleep)))
         time.sleep(float(str(cluster.env["lease_seconds"])) + 0.2)
@@ -173,7 +180,7 @@ def freeze(cluster: Cluster, stops: int, each: int, *without: str) -> None:
         assert cluster.wait_calls(held)
         for pid in asleep:
             cluster.cont(pid)
-        cluster.wait_done(60)
+        cluster.wait_done()
         for pid in (*asleep, other, watch):
             cluster.kill(pid)
 
@@ -195,6 +202,7 @@ def test_stopped_workers_are_refused(servers: Servers, tmp_path: Path) -> None:
         assert paid.attempts.total() == paid.calls, "and is paid for, as all other calls are"
 
 
+@pytest.mark.stress("test_stop.py, with the fence taken out")
 def test_it_fails_without_the_fence(servers: Servers, tmp_path: Path) -> None:
     """Then only the unique index stands between a late writer and a turn said twice."""
     with sleepy(tmp_path, servers) as cluster:
@@ -202,6 +210,7 @@ def test_it_fails_without_the_fence(servers: Servers, tmp_path: Path) -> None:
         assert len(cluster.book("fenced")) == 0
 
 
+@pytest.mark.stress("test_stop.py, with the fence taken out")
 def test_a_turn_is_said_twice_without_fence_and_index(servers: Servers, tmp_path: Path) -> None:
     """Spoken so fast that nobody sees in between, at a look at their leases, whose it is by now."""
     with Cluster(tmp_path, servers, speak_seconds=0.25, lease_seconds=2) as cluster:
@@ -233,12 +242,12 @@ def poisoned(cluster: Cluster, step: str, machines: int = 2, until: int | None =
         going_on = "SELECT 1 FROM debate_runs WHERE status NOT IN ('completed', 'failed', 'paused')"
         return not cluster.rows(going_on) or len(cluster.book("poisoned")) == until
 
-    assert cluster.wait_until(over, 60)
+    assert cluster.wait_until(over)
     return len(cluster.book("poisoned"))
 
 
 def test_a_poisoned_step_is_given_up(servers: Servers, tmp_path: Path) -> None:
-    with Cluster(tmp_path, servers, deaths=3) as cluster:
+    with Cluster(tmp_path, servers, deaths=3, lease_seconds=LONG) as cluster:
         cluster.create(1, TURNS)
         assert poisoned(cluster, "motion 0 2 ada") == 3
         turns = cluster.rows("SELECT round, actor, status FROM debate_turns")
@@ -249,6 +258,7 @@ def test_a_poisoned_step_is_given_up(servers: Servers, tmp_path: Path) -> None:
         assert cluster.bill().attempts == {"ok": 2, "unknown": 3}
 
 
+@pytest.mark.stress("test_a_poisoned_step_is_given_up")
 def test_its_neighbours_lose_nothing(servers: Servers, tmp_path: Path) -> None:
     """One machine, so that they die with it each time, and begin anew with it each time."""
     with Cluster(tmp_path, servers, deaths=3, speak_seconds=0.3) as cluster:
@@ -260,7 +270,7 @@ def test_its_neighbours_lose_nothing(servers: Servers, tmp_path: Path) -> None:
 
 
 def test_a_council_loses_one_seat_of_one_round(servers: Servers, tmp_path: Path) -> None:
-    with Cluster(tmp_path, servers, deaths=3) as cluster:
+    with Cluster(tmp_path, servers, deaths=3, lease_seconds=LONG) as cluster:
         cluster.create(1, format="council")
         deaths = poisoned(cluster, "motion 0 1 critic")
         print(f"{deaths} deaths")
@@ -270,6 +280,7 @@ def test_a_council_loses_one_seat_of_one_round(servers: Servers, tmp_path: Path)
         assert cluster.rows("SELECT status, degraded FROM debate_runs") == [("completed", 1)]
 
 
+@pytest.mark.stress("test_a_poisoned_step_is_given_up")
 def test_it_never_ends_when_deaths_are_not_counted(servers: Servers, tmp_path: Path) -> None:
     with Cluster(tmp_path, servers, deaths=1000) as cluster:
         cluster.create(1, TURNS)
@@ -281,15 +292,16 @@ def test_it_never_ends_when_deaths_are_not_counted(servers: Servers, tmp_path: P
 
 
 def test_a_wave_longer_than_the_visibility_timeout(servers: Servers, tmp_path: Path) -> None:
-    with Cluster(tmp_path, servers, speak_seconds=4, visibility_seconds=1) as cluster:
+    with Cluster(
+        tmp_path, servers, speak_seconds=4, visibility_seconds=1, lease_seconds=LONG
+    ) as cluster:
         for _ in range(2):
             cluster.worker()
         cluster.create(4, 1)
-        assert cluster.wait_done(30)
+        assert cluster.wait_done()
         again, paid = cluster.refused(), cluster.bill()
         print(f"delivered again {len(again)} times, each over in {max(again):.3f} s; {paid}")
         assert len(cluster.book("held")) >= 4, "each comes again while it is spoken"
-        assert max(again) < 1
         assert paid.calls == paid.turns == 4
         assert cluster.violations() == []
 
@@ -302,13 +314,15 @@ def mistimed(cluster: Cluster, clock: str, *without: str) -> None:
     cluster.worker(copies=3, without=without)
     cluster.worker(copies=3, without=without, clock=clock)
     cluster.create(12, TURNS, copies=3)
-    assert cluster.wait_done(60)
+    assert cluster.wait_done()
 
 
-@pytest.mark.parametrize("clock", ["+1h", "-1h"])
+@pytest.mark.parametrize(
+    "clock", ["+1h", pytest.param("-1h", marks=pytest.mark.stress("the clock that is ahead"))]
+)
 def test_a_worker_with_a_wrong_clock(servers: Servers, tmp_path: Path, clock: str) -> None:
     with Cluster(
-        tmp_path, servers, speak_seconds=0.3, lease_seconds=LEASE, concurrency=6
+        tmp_path, servers, speak_seconds=0.3, lease_seconds=LONG, concurrency=6
     ) as cluster:
         mistimed(cluster, clock)
         paid, held = cluster.bill(), len(cluster.book("held"))
@@ -321,10 +335,11 @@ def test_a_worker_with_a_wrong_clock(servers: Servers, tmp_path: Path, clock: st
         assert cluster.violations() == []
 
 
+@pytest.mark.stress("test_a_worker_with_a_wrong_clock, and the simulation")
 @pytest.mark.parametrize("clock", ["+1h", "-1h"])
 def test_it_fails_by_the_clock_of_the_machine(servers: Servers, tmp_path: Path, clock: str) -> None:
     with Cluster(
-        tmp_path, servers, speak_seconds=0.3, lease_seconds=LEASE, concurrency=6
+        tmp_path, servers, speak_seconds=0.3, lease_seconds=LONG, concurrency=6
     ) as cluster:
         mistimed(cluster, clock, "clock")
         paid = cluster.bill()
@@ -337,15 +352,17 @@ def test_it_fails_by_the_clock_of_the_machine(servers: Servers, tmp_path: Path, 
 
 
 def test_sigterm_hands_its_debates_over(servers: Servers, tmp_path: Path) -> None:
-    with Cluster(tmp_path, servers, speak_seconds=2, lease_seconds=30, sweep_seconds=5) as cluster:
+    """Nobody looks after leases here, and none ends before the test would: so it hands them over,
+    rather than leave them."""
+    with Cluster(tmp_path, servers, speak_seconds=2, lease_seconds=LONG) as cluster:
         leaver, _ = cluster.worker(), cluster.worker()
         cluster.create(20, 2)
-        assert cluster.wait_until(lambda: len(cluster.book("calls")) == 20, 60)
+        assert cluster.wait_until(lambda: len(cluster.book("calls")) == 20)
         held, at = cluster.held_by(leaver), time.monotonic()
         cluster.terminate(leaver)
-        code = cluster.wait_end(leaver, 10)
+        code = cluster.wait_end(leaver)
         gone = time.monotonic() - at
-        assert cluster.wait_done(30)
+        assert cluster.wait_done()
         delays = [claimed_after(cluster, *one)[0] - at for one in held.items()]
         paid = cluster.bill()
         print(
@@ -354,7 +371,5 @@ def test_sigterm_hands_its_debates_over(servers: Servers, tmp_path: Path) -> Non
         )
         assert len(held) >= 3, "it was in mid-call"
         assert code == 0
-        assert gone < 5
-        assert max(delays) < 5, "long before the lease ends, and with no supervisor"
         assert paid.attempts == {"ok": 40, "cancelled": len(held)}
         assert cluster.violations() == []

@@ -3,7 +3,6 @@ turn fails for it. A debate may be paused for a person, and goes on from there."
 
 import asyncio
 import json
-import os
 import random
 import time
 from collections.abc import Iterator
@@ -15,8 +14,8 @@ from pydantic import SecretStr
 
 from moot.bootstrap import open_service
 from tests.crash.machines import Cluster, Servers
+from tests.stress import STRESS
 
-STRESS = bool(os.environ.get("MOOT_STRESS"))
 KILLS, DEBATES = (40, 30) if STRESS else (12, 10)
 FORMATS: tuple[dict[str, Any], ...] = (  # in each of them, a speaker that fails pauses the debate
     {"format": "duel", "limits": {"max_turns": 8}},
@@ -24,7 +23,6 @@ FORMATS: tuple[dict[str, Any], ...] = (  # in each of them, a speaker that fails
     {"format": "classic", "options": {"free_rounds": 1}},
     {"format": "custom", "options": {"rounds": 2}},
 )
-PATIENCE = 120.0
 BUSY = "SELECT DISTINCT lease_owner FROM debate_runs WHERE lease_owner <> '' AND open_calls > 0"
 STEPS = (
     "(SELECT 1 FROM debate_attempts WHERE outcome = 'unknown'"
@@ -61,7 +59,7 @@ class Onslaught:
         for pid in workers:  # others finish it, who speak faster
             cluster.worker(seconds=0.02)
             cluster.terminate(pid)
-        assert cluster.wait_until(self._done, PATIENCE)
+        assert cluster.wait_until(self._done)
 
     def _one_of(self, workers: list[int]) -> int:
         """One that makes a call right now."""
@@ -76,7 +74,7 @@ class Onslaught:
             busy[:] = [pid for pid in workers if any(str(pid) in name for name in names)]
             return bool(busy)
 
-        assert self._cluster.wait_until(found, PATIENCE), "nobody speaks"
+        assert self._cluster.wait_until(found), "nobody speaks"
         return self._chance.choice(busy)
 
     def _done(self) -> bool:
@@ -101,6 +99,7 @@ class Onslaught:
                 await service.retry(one)
 
 
+@pytest.mark.stress("test_killed_workers, and the simulation")
 def test_no_turn_fails_because_workers_are_killed(servers: Servers, tmp_path: Path) -> None:
     with Cluster(tmp_path, servers, speak_seconds=0.5, lease_seconds=5, deaths=3) as cluster:
         for place, asked in enumerate(FORMATS):

@@ -1,7 +1,6 @@
 """SIGTERM in the middle of everything: streams end in good order, debates go on later."""
 
 import asyncio
-import os
 import re
 import signal
 import socket
@@ -20,11 +19,11 @@ from moot.core.events import Event
 from moot.engine.service import Service
 from moot.ports import Call, Reply, Say
 from moot.testing.speaker import ScriptedSpeaker
+from tests import patience
 from tests.crash.harness import Ground, Noted, bill, violations
 from tests.served import Served, served
 from tests.sse import Heard, Wire, request, seqs, watch
 
-STRESS = bool(os.environ.get("MOOT_STRESS"))
 LOG = "serve.log"
 FAT_TURNS = 500  # more than all buffers on the way to a reader hold
 BAD = re.compile(r"Traceback|[Ee]xception|exceeded|\"error\"|ERROR")
@@ -74,7 +73,7 @@ def child(root: Path, seconds: float) -> Generator[tuple[Served, subprocess.Pope
         line = process.stdout.readline()
         assert line, (root / LOG).read_text()
         url = f"http://127.0.0.1:{int(line)}"
-        with httpx2.Client(base_url=url, timeout=60) as http:
+        with httpx2.Client(base_url=url, timeout=patience.seconds()) as http:
             yield Served(url, root / "home", http), process
     finally:
         process.kill()
@@ -102,7 +101,7 @@ class Listener:
             await loop.sock_connect(sock, ("127.0.0.1", port))
             path = f"/debates/{self.debate_id}/events"
             await loop.sock_sendall(sock, request(path, self.after or None))
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(patience.seconds()):
                 while not self.wire.whole and (data := await loop.sock_recv(sock, 65536)):
                     self.heard += self.wire.feed(data)
 
@@ -119,9 +118,10 @@ def deaf(port: int, debate_id: str) -> socket.socket:
 @pytest.mark.parametrize(
     ("number", "streams", "debates", "unread"),
     [
-        (signal.SIGTERM, 500, 50, 0),
-        (signal.SIGTERM, 500, 50, 50),
-        (signal.SIGINT, 50, 5, 5),
+        (signal.SIGTERM, 50, 5, 5),
+        pytest.param(signal.SIGTERM, 500, 50, 0, marks=pytest.mark.stress("fewer streams")),
+        pytest.param(signal.SIGTERM, 500, 50, 50, marks=pytest.mark.stress("fewer streams")),
+        pytest.param(signal.SIGINT, 50, 5, 5, marks=pytest.mark.stress("SIGTERM")),
     ],
 )
 def test_told_to_stop(
@@ -136,11 +136,10 @@ def test_told_to_stop(
         ]
         listeners = [Listener(ids[n % debates]) for n in range(streams)]
         unheard = [deaf(at.port, fat["id"]) for _ in range(unread)]
-        took, code = asyncio.run(stopped(ground, at, process, number, listeners, unread))
+        code = asyncio.run(stopped(ground, at, process, number, listeners, unread))
     for sock in unheard:
         sock.close()
     assert code == 0, (tmp_path / LOG).read_text()[-3000:]
-    assert took < 5
     assert [listener.wire.whole for listener in listeners] == [True] * streams
     assert {listener.wire.body for listener in listeners} == {b""}
     assert not any(frame.event == "end" for listener in listeners for frame in listener.heard)
@@ -152,7 +151,7 @@ def test_told_to_stop(
     with child(tmp_path, 0.02) as (at, _):
         asyncio.run(to_the_end(at.port, listeners))
         lasts = {debate: at.wait(debate)["last_seq"] for debate in ids}
-        assert ground.wait_until(lambda: ground.unfinished() == 0, 10)
+        assert ground.wait_until(lambda: ground.unfinished() == 0)
     for listener in listeners:
         assert seqs(listener.heard) == list(range(1, lasts[listener.debate_id] + 1))
         assert listener.heard[-1].event == "end"
@@ -171,11 +170,11 @@ async def stopped(
     number: signal.Signals,
     listeners: list[Listener],
     unread: int,
-) -> tuple[float, int]:
-    """Signal it once all listen and all debates are in mid-call; how long it took, and its code."""
+) -> int:
+    """Signal it once all listen and all debates are in mid-call; its code."""
     debates = len({listener.debate_id for listener in listeners})
     listening = [asyncio.create_task(listener.run(at.port)) for listener in listeners]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience.seconds()):
         while len(ground.book("calls")) < debates or not all(
             any(frame.event == "delta" for frame in listener.heard) for listener in listeners
         ):
@@ -185,11 +184,11 @@ async def stopped(
     assert readers in answer.text, "those who do not read must hold their streams up"
     before = time.monotonic()
     process.send_signal(number)
-    code = await asyncio.to_thread(process.wait, 30)
+    code = await asyncio.to_thread(process.wait, patience.seconds())
     took = time.monotonic() - before
     await asyncio.gather(*listening)
     print(f"gone {took:.2f} s after {number.name}, with {len(listeners)} streams open")
-    return took, code
+    return code
 
 
 async def to_the_end(port: int, listeners: list[Listener]) -> None:
@@ -211,10 +210,8 @@ def test_a_stream_that_still_reads_the_log_ends_too(
     with served(tmp_path / "home", ScriptedSpeaker()) as at:
         debate = at.create(start=False)
         client = watch(at, debate["id"])
-        assert reading.wait(5)
-        before = time.monotonic()
+        assert reading.wait(patience.seconds())
     with client:
-        assert time.monotonic() - before < 2
         client.rest()
         assert client.wire.whole
 
@@ -225,7 +222,7 @@ def test_streams_that_open_just_then_end_too(tmp_path: Path) -> None:
     with child(tmp_path, 3.0) as (at, process):
         debate = at.create("open?", format="duel")["id"]
         came, refused = asyncio.run(storm(at.port, debate, process))
-        assert process.wait(10) == 0
+        assert process.wait(patience.seconds()) == 0
     lines = (tmp_path / LOG).read_text().splitlines()
     assert [line for line in lines if BAD.search(line)] == []
     print(f"{len(came)} answers, {refused} connections refused")

@@ -10,10 +10,10 @@ import pytest
 
 from moot.core import moves
 from tests.crash.harness import Ground, Guard, keep_all, stop_between_writes, violations
+from tests.stress import STRESS
 
-STRESS = bool(os.environ.get("MOOT_STRESS"))
 DEBATES = 60 if STRESS else 30
-SPELLS = 6 if STRESS else 2
+SPELLS = 6 if STRESS else 1
 
 
 @pytest.fixture
@@ -29,14 +29,14 @@ def freeze(ground: Ground, spells: int, guard: Guard = keep_all) -> None:
         ground.create(DEBATES, max_turns=6)
         calls = len(ground.book("calls"))
         sleeper = ground.fork(guard)
-        assert ground.wait_until(lambda c=calls: len(ground.book("calls")) >= c + DEBATES, 10)
+        assert ground.wait_until(lambda c=calls: len(ground.book("calls")) >= c + DEBATES)
         stop_between_writes(ground.settings.database, sleeper)
         time.sleep(ground.lease_seconds + 0.2)
         calls = len(ground.book("calls"))
         other = ground.fork(guard)
-        assert ground.wait_until(lambda c=calls: len(ground.book("calls")) >= c + DEBATES, 10)
+        assert ground.wait_until(lambda c=calls: len(ground.book("calls")) >= c + DEBATES)
         os.kill(sleeper, signal.SIGCONT)
-        ground.wait_until(lambda: ground.unfinished() == 0, 40)
+        ground.wait_until(lambda: ground.unfinished() == 0)
         ground.kill(sleeper)
         ground.kill(other)
 
@@ -59,6 +59,7 @@ def test_it_fails_without_the_fence(ground: Ground) -> None:
     assert len(ground.book("fenced")) < 20
 
 
+@pytest.mark.stress("test_it_fails_without_the_fence")
 def test_a_turn_is_said_twice_without_fence_and_index(ground: Ground) -> None:
     ground.create(1, max_turns=2)
     for index in ("debate_turns_once", "debate_turns_cue_once"):

@@ -1,7 +1,6 @@
 """Streams cut at any byte: whoever comes back has every event once, in order."""
 
 import asyncio
-import os
 import random
 import signal
 import socket
@@ -29,12 +28,13 @@ from moot.engine.service import Service
 from moot.engine.tail import Tail
 from moot.ports import Call, ModelCard, Reply, Say
 from moot.testing.speaker import ScriptedSpeaker, plain
+from tests import patience
 from tests.served import Served, served
 from tests.sse import Client, Heard, Wire, request, seqs, watch
+from tests.stress import STRESS
 
-STRESS = bool(os.environ.get("MOOT_STRESS"))
-CLIENTS = 1000 if STRESS else 100
-DEBATES, TURNS, CUTS = 20, 50, 20
+CLIENTS = 1000 if STRESS else 36
+DEBATES, TURNS, CUTS = (20, 50, 20) if STRESS else (8, 50, 20)
 SPEAK_SECONDS = 0.25 if STRESS else 0.08
 MOST_BYTES = 2500  # before a cut: 20 cuts are made before any client can be at the end
 AWKWARD = " — “quoted”\n\nevent: end\ndata: {}\n\nid: 1\n\n"
@@ -77,11 +77,11 @@ def child(home: Path) -> Generator[Served]:
     assert process.stdout
     try:
         url = f"http://127.0.0.1:{int(process.stdout.readline())}"
-        with httpx2.Client(base_url=url, timeout=60) as http:
+        with httpx2.Client(base_url=url, timeout=patience.seconds()) as http:
             yield Served(url, home, http)
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(20)
+        process.wait(patience.seconds())
         process.stdout.close()
 
 
@@ -124,7 +124,7 @@ class Tally:
             await loop.sock_sendall(sock, request(path, self.after or None))
             left = budget if budget is not None else 1 << 60
             while left and not wire.whole:
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(patience.seconds()):
                     data = await loop.sock_recv(sock, min(left, 65536))
                 assert data, "the server cut it"
                 left -= len(data)
@@ -255,12 +255,12 @@ def in_the_window(
     with served(home, ScriptedSpeaker()) as at:
         debate = at.create(format="duel", start=False)
         with watch(at, debate["id"]) as client:
-            assert gate.reached.wait(10), "the window was never open"
+            assert gate.reached.wait(patience.seconds()), "the window was never open"
             at.post(f"/debates/{debate['id']}/stop")
             last = at.wait(debate["id"], "stopped")["last_seq"]
             meanwhile()
             gate.open.set()
-            late = time.monotonic() + Client.seconds
+            late = time.monotonic() + client._limit()
             try:
                 heard = client.until(lambda f: f.seq == last or time.monotonic() > late)
             except TimeoutError:
@@ -299,7 +299,6 @@ def test_an_event_that_leaves_the_ring_while_the_log_is_read_is_heard(
     monkeypatch.setattr(hub, "RING_FRAMES", 4)
     monkeypatch.setattr(hub, "HEARTBEAT_SECONDS", 0.0)
     monkeypatch.setattr(stream, "TICK_SECONDS", 0.01)
-    monkeypatch.setattr(Client, "seconds", 3)
     beat, beats = hub.Ring.beat, list[float]()
 
     def noted(self: hub.Ring, now: float) -> None:

@@ -32,6 +32,7 @@ from moot.settings import Settings
 from moot.store.files import Folder
 from moot.testing.speaker import ScriptedSpeaker
 from tests.crash.harness import Books
+from tests.patience import Patience
 
 STEP = 1800.0
 """Seconds between two looks at the clock; every cron line of the tests names multiples of it."""
@@ -121,14 +122,14 @@ class Studio(Books):
 
     def _settle(self) -> None:
         """Until every supervisor that lives has nothing left to do at this moment."""
-        now, patience = self.clock.now(), time.monotonic() + 60
+        now, patience = self.clock.now(), Patience()
         while not self._pids or any(self.clock.marked(place) < now for place in self._pids):
             self._bury()
             if not self._pids:  # the last one died: it is not downtime that is tried here
                 self.start(0)
             if self.book("errors"):
                 raise AssertionError(self.book("errors"))
-            assert time.monotonic() < patience, "no supervisor comes to rest"
+            assert not patience.over, "no supervisor comes to rest"
             time.sleep(0.001)
 
     # --- supervisors ---

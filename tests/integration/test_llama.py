@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import AsyncGenerator, Coroutine, Generator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -38,7 +37,7 @@ from moot.models.speed import Speed
 from moot.models.understudy import Understudy
 from moot.ports import Call, ModelCard, Reply, Say
 from moot.settings import Settings
-from tests import tiny_gguf
+from tests import patience, tiny_gguf
 
 SIZE = Size(slots=2, threads=1, cache_mib=64)
 
@@ -81,7 +80,7 @@ class Stage:
         self._runner = asyncio.Runner()
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return self._runner.run(asyncio.wait_for(work, 60))
+        return self._runner.run(asyncio.wait_for(work, patience.seconds()))
 
     def close(self) -> None:
         self._runner.run(self.router.aclose())
@@ -111,10 +110,10 @@ def child_of(router: Router) -> Child:
     return child
 
 
-async def wait_for(condition: Any, seconds: float = 10.0) -> None:
-    until = time.monotonic() + seconds
+async def wait_for(condition: Any) -> None:
+    limit = patience.Patience()
     while not condition():
-        assert time.monotonic() < until, "it did not come to that"
+        assert not limit.over, "it did not come to that"
         await asyncio.sleep(0.02)
 
 
@@ -214,9 +213,9 @@ def test_a_cancelled_call_frees_its_slot(stage: Stage) -> None:
         await asyncio.gather(task, return_exceptions=True)
         assert task.cancelled()
         said = len(pieces)
-        began = time.monotonic()
+        limit = patience.Patience()
         while any(slot["is_processing"] for slot in await slots(child)):
-            assert time.monotonic() - began < 5
+            assert not limit.over
             await asyncio.sleep(0.05)
         assert said < 3000  # it did not simply finish
         assert stage.router.embedded.llama.seated == 0
@@ -388,7 +387,7 @@ def test_a_child_killed_mid_turn_is_started_anew_and_the_turn_tried_again(
             open_service(Settings(home=tmp_path), speaker=speaker) as service,
         ):
             made = await service.create("Should we test first?", format="duel")
-            debate = await asyncio.wait_for(service.wait(made.id), 60)
+            debate = await asyncio.wait_for(service.wait(made.id), patience.seconds())
             assert debate.status == "completed"
             tries = await service.attempts(made.id)
         codes = [one["error_code"] for one in tries if one["outcome"] == "failed"]

@@ -24,7 +24,7 @@ import redis
 from bench import live
 
 from moot.store import schema
-from tests import forked
+from tests import forked, patience
 from tests.acceptance.test_command_line import terminal
 from tests.served import Served
 from tests.services import Postgres, Valkey, ask
@@ -64,7 +64,7 @@ class Machines:
     def server(self, name: str = "serve") -> Generator[Served]:
         with (
             live.server(self.folder / f"{name}.log", self.env) as url,
-            httpx2.Client(base_url=url, timeout=30) as http,
+            httpx2.Client(base_url=url, timeout=patience.seconds()) as http,
         ):
             yield Served(url, self.folder / "home", http)
 
@@ -123,12 +123,8 @@ def duel(server: Served, motion: str, turns: int = 4, **asked: Any) -> str:
     return server.create(motion, format="duel", **asked)["id"]
 
 
-def eventually(what: Callable[[], Any], seconds: float = 10.0) -> Any:
-    until = time.monotonic() + seconds
-    while not (found := what()):
-        assert time.monotonic() < until, "it never came to that"
-        time.sleep(0.01)
-    return found
+def eventually(what: Callable[[], Any]) -> Any:
+    return patience.until(what)
 
 
 def heard_until(
@@ -254,7 +250,7 @@ def test_two_servers_know_of_each_other(machines: Machines, server: Served, work
 # --- verbs ---
 
 
-def in_flight(machines: Machines, server: Served, motion: str = "30 words in 30 s") -> str:
+def in_flight(machines: Machines, server: Served, motion: str = "30 words in 3600 s") -> str:
     """A debate whose first speaker has begun, and has long to go."""
     debate = duel(server, motion)
     eventually(lambda: machines.book.read("called", debate))
@@ -265,7 +261,7 @@ def seconds_to_cancel(machines: Machines, server: Served, debate: str) -> float:
     """From asking for the end until the speaker in the worker is called off, and that is kept."""
     asked = time.time()
     assert server.post(f"/debates/{debate}/end").status_code < 300
-    eventually(lambda: machines.attempts(debate)[:1] == ["cancelled"], 5)
+    eventually(lambda: machines.attempts(debate)[:1] == ["cancelled"])
     kept = time.time() - asked
     noted = machines.book.read("cancelled", debate)[0]["at"] - asked
     print(f"called off after {noted:.3f} s, on record after {kept:.3f} s")
@@ -276,7 +272,7 @@ def test_end_calls_off_the_call_in_a_worker(
     machines: Machines, server: Served, worker: Any
 ) -> None:
     debate = in_flight(machines, server)
-    assert seconds_to_cancel(machines, server, debate) < 1
+    assert seconds_to_cancel(machines, server, debate) < patience.seconds(1)
     row = server.wait(debate)
     assert (row["status"], row["stop_reason"]) == ("completed", "ended_by_user")
     assert len(machines.book.read("called", debate)) == 2, "the speech, and the summary"
@@ -290,7 +286,7 @@ def test_end_reaches_a_worker_without_redis(
     waits = duel(server, "2 words in 0.1 s", start=False)
     machines.valkey.stop()
     try:
-        assert seconds_to_cancel(machines, server, debate) < 1
+        assert seconds_to_cancel(machines, server, debate) < patience.seconds(1)
         assert server.post(f"/debates/{waits}/start").status_code < 300
         time.sleep(1)
     finally:
@@ -331,13 +327,12 @@ def test_retry_and_skip_go_on_in_a_worker(machines: Machines, server: Served, wo
 
 
 def test_from_commit_to_client(machines: Machines, tmp_path: Path) -> None:
-    """Loose: the machine may be busy. The bound that counts is the benchmark's."""
+    """Each turn comes, once. How late is the benchmark's to judge."""
     url = machines.postgres.fresh()
-    late = sorted(live.measure(url, machines.valkey.url, tmp_path, debates=20))
+    late = sorted(live.measure(url, machines.valkey.url, tmp_path, debates=10))
     p99 = late[int(0.99 * len(late))]
     print(f"{len(late)} turns: p50 {median(late):.3f} s, p99 {p99:.3f} s, worst {late[-1]:.3f} s")
-    assert len(late) == 120
-    assert median(late) < 0.5
+    assert len(late) == 60
 
 
 # --- the command line ---
@@ -348,14 +343,15 @@ def test_a_terminal_shows_what_a_worker_speaks(machines: Machines, worker: Any) 
     with terminal(machines.folder / "home", *words, **machines.env) as shown:
         eventually(lambda: "word-4" in shown.text)
         assert "word-11" not in shown.text, "word by word"
-        counted = [eventually(lambda n=n: f"{n}/3" in shown.text and time.time()) for n in (1, 2)]
+        for turns in (1, 2):
+            eventually(lambda n=turns: f"{n}/3" in shown.text)
+            assert f"{turns + 1}/3" not in shown.text, "as it comes"
         assert shown.wait() == 0
         text = shown.text
     machines.outputs.append(text)
     id_ = shown.id()
     commits = [note["at"] for note in machines.book.read("turn", id_)]
     assert len(commits) == 3, "a worker spoke it"
-    assert all(at - commit < 1 for at, commit in zip(counted, commits, strict=False)), "as it came"
     assert "Completed: " in text
     listed = machines.moot("list")
     assert listed.returncode == 0

@@ -34,8 +34,9 @@ from moot.store.reindex import Reindexed, examine, reindex
 from moot.store.replay import document, read_folder
 from tests import forked
 from tests.integration.councils import council_speaker
+from tests.stress import STRESS
 
-SEEDS = 500 if os.environ.get("MOOT_STRESS") else 190  # of mutations: each kind ten times
+SEEDS = 500 if STRESS else 190  # of mutations: each kind ten times
 COUNCIL = {"problem": "Should we ship — “now”?", "outputType": "decision", "constraints": ["cheap"]}
 BOOKKEEPING = {"key", "fence", "lease_owner", "lease_until", "open_calls"}
 
@@ -457,9 +458,9 @@ def test_a_hostile_number_costs_no_time_and_no_memory(
         home = tmp_path / str(number)
         changed = {"request.json": as_json(request), "transcript.json": as_json(whole)}
         copy.lay_out(home, copy.fixed_up({copy.root + n: d for n, d in changed.items()}))
-        began = time.monotonic()
+        began = time.thread_time()
         assert read_folder(home, copy.id).issues
-        assert time.monotonic() - began < 5
+        assert time.thread_time() - began < 5
 
 
 def test_a_finding_names_the_file_and_what_is_wrong(

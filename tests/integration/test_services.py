@@ -19,6 +19,7 @@ import redis
 from psycopg.pq import TransactionStatus
 
 from moot.store import schema
+from tests import patience
 from tests.services import Postgres, Proxy, Valkey, ask
 
 ROOT = Path(__file__).parents[2]
@@ -56,11 +57,7 @@ def proxy(url: str) -> Iterator[Proxy]:
 def test_a_fresh_database_is_migrated_and_empty(postgres: Postgres) -> None:
     first = postgres.fresh()
     ask(first, "INSERT INTO debate_schema VALUES ('mine')")
-    began = time.perf_counter()
     second = postgres.fresh()
-    took = time.perf_counter() - began
-    print(f"fresh in {took * 1000:.0f} ms")
-    assert took < 1
     assert first != second
     assert ask(second, "SELECT version_num FROM debate_schema") == [(schema.HEAD,)]
     tables = ask(second, "SELECT tablename FROM pg_tables WHERE tablename LIKE 'debate_%'")
@@ -84,9 +81,7 @@ def test_a_restart_ends_connections_and_keeps_commits(
     with psycopg.connect(url) as held:
         held.execute("INSERT INTO said VALUES (2)")
         port = postgres.port
-        began = time.perf_counter()
         postgres.restart(mode)
-        print(f"restarted ({mode}) in {time.perf_counter() - began:.2f} s")
         assert postgres.port == port
         with pytest.raises(psycopg.OperationalError):
             held.execute("SELECT 1")
@@ -155,18 +150,15 @@ def test_nothing_outlives_a_test_that_was_killed() -> None:
             Path(path).exists() for path in (folder, other)
         )
 
-    assert eventually(gone, 10)
+    assert eventually(gone)
 
 
 def _lives(pid: int) -> bool:
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
-def eventually(true: Callable[[], bool], seconds: float = 5) -> bool:
-    until = time.monotonic() + seconds
-    while not true() and time.monotonic() < until:
-        time.sleep(0.02)
-    return true()
+def eventually(true: Callable[[], bool]) -> bool:
+    return patience.until(true)
 
 
 # --- which database a test is on ---
@@ -335,22 +327,9 @@ def test_data_passes_unchanged(url: str, proxy: Proxy) -> None:
     assert proxy.lost == 1
 
 
-def test_it_takes_little_time(url: str, proxy: Proxy) -> None:
-    def seconds(url: str) -> float:
-        with psycopg.connect(url, autocommit=True) as conn:
-            began = time.perf_counter()
-            for _ in range(300):
-                conn.execute("SELECT 1")
-            return (time.perf_counter() - began) / 300
-
-    straight, through = seconds(url), seconds(proxy.at())
-    print(f"{(through - straight) * 1e6:.0f} µs more for a round trip of {straight * 1e6:.0f} µs")
-    assert through < straight + 0.005
-
-
 def greeted(proxy: Proxy) -> socket.socket:
     """A client that has asked for TLS, and heard that there is none."""
-    sock = socket.create_connection(("127.0.0.1", proxy.port), timeout=5)
+    sock = socket.create_connection(("127.0.0.1", proxy.port), timeout=patience.seconds())
     sock.sendall(struct.pack("!II", 8, 80877103))
     assert sock.recv(9) == b"N"
     return sock

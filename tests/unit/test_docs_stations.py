@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.patience import seconds
 
 from moot.api.problems import ProblemError
 from moot.api.signing import Signed, verify
@@ -42,7 +43,7 @@ def block(language: str, having: str) -> str:
 def called(command: list[str], secret: str, folder: Path) -> list[str]:
     paths = os.pathsep.join((str(folder), os.environ.get("PATH", os.defpath)))
     done = subprocess.run(
-        [*command, CONVERSATION], capture_output=True, check=True, timeout=30,
+        [*command, CONVERSATION], capture_output=True, check=True, timeout=seconds(),
         env={"PATH": paths, "MOOT_HOOK_SECRET": secret},
     )  # fmt: skip
     return done.stdout.decode().split("\0")[:-1]

@@ -238,12 +238,12 @@ def test_a_note_costs_microseconds() -> None:
     it = Metrics()
     best = math.inf
     for _ in range(5):
-        began = time.perf_counter()
+        began = time.thread_time()
         for _ in range(500):
             it.called("openai:gpt-5-mini", "ok", 1.0, 0.2, Usage(10, 5, 0.001))
             it.committed(0.002)
             it.turn("standard", "ok")
-        best = min(best, (time.perf_counter() - began) / 500)
+        best = min(best, (time.thread_time() - began) / 500)
     assert best < 0.000_5
 
 

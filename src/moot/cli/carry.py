@@ -29,7 +29,12 @@ class Begun(Protocol):
 
 
 def here(
-    json: bool, mine: list[str], notices: "Notices", pace: float = LIVE_PACE
+    json: bool,
+    mine: list[str],
+    notices: "Notices",
+    pace: float = LIVE_PACE,
+    *,
+    recover: bool = True,
 ) -> "AbstractAsyncContextManager[Verbs]":
     """The engine that carries debates on: at a person's pace where one looks on."""
     from moot.bootstrap import load_settings
@@ -38,7 +43,7 @@ def here(
     live = bool(sys.stdout) and sys.stdout.isatty() and not json
     return where(
         pace=pace if live else 0.0,
-        recover=True,
+        recover=recover,
         live=load_settings().broker_url is not None,  # others speak then
         found=lambda id_: _left_behind(id_, mine),
         notices=notices,
@@ -59,10 +64,11 @@ async def carry_on(
     from moot.cli.where import Notices, filed
 
     notices = Notices()
-    async with here(json, mine, notices) as service:
+    async with here(json, mine, notices, recover=False) as service:
         interrupted, begun = on_interrupt(service)
         found = await service.providers() if introduce and not json else None
         debate = await begin(service)
+        _recover(service, mine)
         if found is not None:
             typer.echo(who_speaks(debate, found))  # before this waits for anything
         mine.append(debate.id)
@@ -100,6 +106,17 @@ async def shown(
         waiting.cancel()
         await asyncio.gather(showing, waiting, return_exceptions=True)
     return debate
+
+
+def _recover(service: "Verbs", mine: list[str]) -> None:
+    """Carry on, beside the one that was asked for, what a dead process left. Not before it was
+    begun: the sweep could find that very debate, and whoever resumes it would be refused."""
+
+    def found(debate_id: str) -> None:
+        _left_behind(debate_id, mine)
+
+    if supervisor := getattr(service, "supervisor", None):  # a server has its own
+        supervisor.start(found)
 
 
 def _left_behind(debate_id: str, told: list[str]) -> None:

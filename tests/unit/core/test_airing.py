@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.stress import examples
 
 from moot.core import airing, casting, request, slots
 from moot.core.airing import Board, StationChange
@@ -139,7 +140,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(steps=steps, missed=st.sampled_from(["air", "skip"]), line=st.sampled_from(
     ["0 * * * *", "*/5 * * * *", "30 */3 * * *"]))  # fmt: skip
 def test_one_at_a_time_and_each_once_whatever_happens(

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, event, given, note, settings
 from hypothesis import strategies as st
+from tests.stress import examples
 
 from moot.bootstrap import open_service
 from moot.core import codec, council, moves, packet, prompts, request, schedule, shapes, verbs
@@ -258,7 +259,7 @@ def built(rules: Format, seats: int, options: dict[str, int], hosted: bool) -> D
 
 
 CALM = settings(
-    max_examples=120,
+    max_examples=examples(120),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
@@ -303,7 +304,7 @@ def test_what_validates_runs_to_its_end(table: dict[str, Any], data: st.DataObje
     assert from_json(to_json(rules)) == rules
 
 
-@settings(CALM, max_examples=40)
+@settings(CALM, max_examples=examples(40))
 @given(councils())
 def test_a_council_that_validates_comes_to_its_packet(table: dict[str, Any]) -> None:
     try:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.stress import examples
 
 from moot.core import prompts, request, schedule
 from moot.core.debate import NO_USAGE, Debate, Turn
@@ -184,7 +185,7 @@ def test_others_words_are_quoted_on_every_line(text: str) -> None:
         assert own == [text] * place
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(st.text(max_size=300))
 def test_whatever_was_said_no_line_of_it_stands_alone(text: str) -> None:
     quoted = prompts.quote(text)

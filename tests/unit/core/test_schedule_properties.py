@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
+from tests.stress import examples
 
 from moot.core import request, schedule, verbs
 from moot.core.debate import NO_USAGE, Cursor, Debate, Slot, Turn, Usage
@@ -15,7 +16,10 @@ from moot.core.schedule import END, Finish, Step, Wave
 AT = "2026-11-15T12:00:00.000Z"
 NAMES = ("Ada", "Ben", "Cleo", "Dov", "Edda", "Finn")
 CALM = settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=examples(120),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
 )
 
 

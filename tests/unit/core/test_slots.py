@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.crash.weeks import minutes_of
+from tests.stress import examples
 
 from moot.core import slots
 from moot.errors import InputError
@@ -48,7 +49,7 @@ def test_the_hour_that_is_left_out_airs_right_after_it_and_a_doubled_one_once() 
     assert autumn == [at("2026-10-25T02:30+02:00"), at("2026-10-26T02:30")]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     line=st.sampled_from(LINES),
     zone=st.sampled_from(ZONES),

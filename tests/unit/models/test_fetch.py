@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.mirror import Mirror, wheel
+from tests.patience import seconds
 
 from moot.bootstrap import places as places_of
 from moot.errors import StorageError
@@ -397,7 +398,7 @@ def test_a_disk_that_fills_up_on_the_way_gets_its_room_back(
     publish(mirror)
     command = [sys.executable, "-c", CHILD, str(shelf.folder.parent), mirror.url, kind]
     done = subprocess.run(
-        command, capture_output=True, text=True, cwd=Path(__file__).parents[3], timeout=60
+        command, capture_output=True, text=True, cwd=Path(__file__).parents[3], timeout=seconds()
     )
     assert "has no room for tiny" in done.stdout, done.stderr
     assert "nothing of it was kept" in done.stdout

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.stress import examples
 from tests.unit.core.test_prompts import (
     AT,
     HOSTILE,
@@ -161,7 +162,7 @@ def test_only_a_deed_has_effects() -> None:
         assert ask.endswith("that would help" if done else ", because")
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(st.text(min_size=1, max_size=200).filter(str.strip))
 def test_whatever_the_motion_the_sides_differ(motion: str) -> None:
     assert thesis(motion, "pro") != thesis(motion, "con")
@@ -248,7 +249,7 @@ def test_whatever_was_said_stays_on_one_line_in_one_pair_of_marks(text: str) -> 
         assert heard >= 2
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(st.text(max_size=300))
 def test_no_text_opens_a_line(text: str) -> None:
     assert len(small._flat(text).splitlines()) <= 1
