@@ -5,14 +5,14 @@ export UV_COMPILE_BYTECODE = 1
 BIN = .venv/bin
 UV = $(BIN)/uv
 # What runs on Postgres as it does on SQLite.
-BOTH = tests/acceptance tests/integration/test_stations.py tests/integration/test_hold.py tests/crash/test_kill.py tests/crash/test_stop.py tests/crash/test_shutdown.py tests/crash/test_streams.py
+BOTH = tests/acceptance tests/integration/test_stations.py tests/integration/test_stalls.py tests/integration/test_leases.py tests/integration/test_wishes.py tests/integration/test_closing.py tests/crash/test_kill.py tests/crash/test_stop.py tests/crash/test_shutdown.py tests/crash/test_streams.py
 # What of these make test runs on Postgres: what asks most of the database, the longest first. make stress runs all.
 # Kills and stops on Postgres are tried by tests/crash/test_machines_*.py, which have one of their own.
-QUICK = $(addprefix tests/,integration/test_hold.py acceptance/test_verbs.py acceptance/test_council.py acceptance/test_http.py integration/test_stations.py)
+QUICK = $(addprefix tests/,integration/test_stalls.py integration/test_leases.py integration/test_wishes.py integration/test_closing.py acceptance/test_verbs.py acceptance/test_council.py acceptance/test_http.py integration/test_stations.py)
 # What has full counts with MOOT_STRESS=1; of the other files, make stress runs what is marked stress.
 FULL = $(wildcard tests/crash tests/simulation tests/unit tests/acceptance/test_openapi.py tests/browser/test_replay.py tests/browser/test_weight.py tests/integration/test_replay.py)
-# What needs no process, browser or service but the databases of the contracts.
-NEAR = $(wildcard tests/unit tests/contract tests/simulation)
+# What needs no process, browser or service but the databases of the contracts; and fewer schedules.
+NEAR = tests/unit tests/contract tests/simulation/test_schedules.py
 # Hundreds of processes start: what the first compiles, the others find. Of files, those of failures stay.
 PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -o tmp_path_retention_policy=failed
 # A file stays with one worker: its tests share servers. The longest come first (tests/conftest.py).
@@ -78,7 +78,7 @@ quick: setup lint
 	+@$(BESIDE) near types
 
 near:
-	$(PYTEST) -n 2 $(SPREAD) $(NEAR)
+	MOOT_SCHEDULES=100 $(PYTEST) -n 2 $(SPREAD) $(NEAR)
 
 check: setup web lint types page
 
@@ -99,7 +99,10 @@ bench: setup
 	@$(UV) pip install -q -p .venv-bench/bin/python --require-hashes -r bench/requirements.lock
 	PYTHONPATH=src .venv-bench/bin/python -m bench.run
 
+# The long proofs. A schedule that breaks a rule prints its seed; each guard of guards.toml is taken out.
 stress: setup web chromium faketime
+	$(BIN)/python -m moot.testing.simulation --seeds 10000
+	$(BIN)/python -m tests.simulation.guards
 	MOOT_STRESS=1 $(PYTEST) $(FULL) -s
 	MOOT_STRESS=1 $(PYTEST) -m stress $(addprefix --ignore=,$(FULL)) -s
 	MOOT_STRESS=1 MOOT_TEST_DATABASE=postgres $(PYTEST) $(BOTH) -s

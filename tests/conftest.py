@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 ASKED = os.environ.get("MOOT_TEST_DATABASE") or "sqlite"
 LONGEST = (
-    "integration/test_vendors.py", "browser/test_replay.py", "browser/test_outcome.py",
+    "simulation/test_schedules.py", "integration/test_vendors.py", "browser/test_replay.py",
+    "browser/test_outcome.py",
     "integration/test_machines.py", "browser/test_arena.py", "acceptance/test_attacks.py",
     "crash/test_machines_kill.py", "browser/test_connection.py", "acceptance/test_command_line.py",
-    "integration/test_hold.py", "crash/test_machines_faults.py", "acceptance/test_remote.py",
+    "integration/test_stalls.py", "crash/test_machines_faults.py", "acceptance/test_remote.py",
     "browser/test_on_air.py", "browser/test_setup.py", "acceptance/test_canary.py",
     "integration/test_neighbours.py", "integration/test_llama.py", "browser/test_access.py",
     "contract/test_store.py", "acceptance/test_openapi.py", "integration/test_postgres.py",
