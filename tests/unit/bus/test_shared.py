@@ -3,15 +3,17 @@
 import asyncio
 import json
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from moot.bus import redis, wire
+from moot.bus import foreign, redis, shared, wire
 from moot.bus.redis import Interest
-from moot.bus.shared import HINT_SECONDS, SharedBus
+from moot.bus.shared import SharedBus
 from moot.bus.wire import Item, read_hints, read_ids
-from moot.core.events import Delta, Speech, StatusChanged
+from moot.core.events import Delta, Speech
+from moot.testing.bus_peer import Ear, Talk, committed, delta, in_loop, spoken, until
 
 OTHER = "1-00000000"
 
@@ -21,9 +23,7 @@ class Wire(SharedBus):
 
     def __init__(self) -> None:
         super().__init__("7-0000000a")
-        self.sent: list[Item] = []
-        self.delivered: list[Item] = []
-        self.asked: list[tuple[str, str]] = []
+        self.said: list[Item] = []  # to all, or to one
         self.there = True
         self.free = asyncio.Event()
         self.free.set()
@@ -32,134 +32,165 @@ class Wire(SharedBus):
         return self.there
 
     def _broadcast(self, items: Iterable[Item]) -> None:
-        self.sent.extend(items)
+        self.said.extend(items)
 
     def _reaches(self, name: str) -> bool:
         return self.there
 
     async def _deliver(self, name: str, datagram: bytes) -> bool:
         await self.free.wait()
-        self.delivered.extend(json.loads(datagram)["said"])
+        self.said.extend(json.loads(datagram)["said"])
         return True
 
     def _ask(self, sender: str, debate_id: str) -> None:
-        self.asked.append((sender, debate_id))
+        pytest.fail("nothing was missed")
 
     def come(self, *said: object, sender: str = OTHER) -> None:
         self._take(json.dumps({"from": sender, "said": said}).encode())
 
 
-def committed(debate_id: str = "d", seq: int = 1) -> StatusChanged:
-    return StatusChanged(debate_id, seq, "now", "running", None, None, None, None, 0, 1, False)
-
-
-def delta(text: str, offset: int = 0) -> Delta:
-    return Delta("d", 1, "opening", "ada", None, text, "now", offset)
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Time stands still, unless the test moves it."""
+    clock = SimpleNamespace(now=100.0)
+    times = SimpleNamespace(monotonic=lambda: clock.now, time=lambda: 0.0)
+    monkeypatch.setattr(shared, "time", times)
+    monkeypatch.setattr(redis, "time", times)
+    return clock
 
 
 def item(text: str, offset: int = 0, **more: Any) -> Item:
     return {**next(iter(wire.delta_items(delta(text, offset)))), **more}
 
 
-def test_a_hint_has_the_first_new_seq_of_each_debate() -> None:
-    async def work() -> None:
-        bus = Wire()
-        bus.publish(committed("d", 4))
-        assert bus.sent == [{"kind": "commit", "of": {"d": 4}}], "the first goes at once"
-        bus.sent.clear()
-        for seq in (5, 6):
-            bus.publish(committed("d", seq))
-            bus.publish(committed("e", seq))
-        await asyncio.sleep(5 * HINT_SECONDS)
-        assert bus.sent == [{"kind": "commit", "of": {"d": 5, "e": 5}}]
-
-    asyncio.run(work())
+# --- what is sent ---
 
 
-def test_a_hint_of_too_many_debates_names_none() -> None:
-    async def work() -> None:
-        bus = Wire()
-        bus.publish(committed())
-        for number in range(wire.HINTS + 1):
-            bus.publish(committed(f"debate{number}"))
-        bus._flush()
-        assert bus.sent[1:] == [{"kind": "commit", "of": {}}]
-        assert len(list(wire.packed("1-00000000", bus.sent))) == 1
+@in_loop
+async def test_a_hint_has_the_first_new_seq_of_each_debate(clock: SimpleNamespace) -> None:
+    bus = Wire()
+    bus.publish(committed("d", 4))
+    assert bus.said == [{"kind": "commit", "of": {"d": 4}}], "the first goes at once"
+    bus.said.clear()
+    for seq in (5, 6):
+        bus.publish(committed("d", seq))
+        bus.publish(committed("e", seq))
+    assert bus.said == []
+    await until(lambda: bus.said)
+    assert bus.said == [{"kind": "commit", "of": {"d": 5, "e": 5}}]
 
-    asyncio.run(work())
+
+@in_loop
+async def test_a_hint_of_too_many_debates_names_none(clock: SimpleNamespace) -> None:
+    bus = Wire()
+    bus.publish(committed())
+    for number in range(wire.HINTS + 1):
+        bus.publish(committed(f"debate{number}"))
+    bus._flush()
+    assert bus.said[1:] == [{"kind": "commit", "of": {}}]
+    assert len(list(wire.packed("1-00000000", bus.said))) == 1
 
 
-def test_nudges_are_collected() -> None:
-    async def work() -> None:
-        bus = Wire()
-        for debate_id in ("a", "b", "b", "b"):
-            bus.nudge(debate_id)
-        await asyncio.sleep(5 * HINT_SECONDS)
-        nudged = [{"kind": "nudge", "debate_id": debate_id} for debate_id in ("a", "b")]
-        assert bus.sent == nudged
-        bus.there = False
-        bus.nudge("c")
-        bus._flush()
-        assert bus.sent == nudged
+@in_loop
+async def test_nudges_are_collected(clock: SimpleNamespace) -> None:
+    bus = Wire()
+    for debate_id in ("a", "b", "b", "b"):
+        bus.nudge(debate_id)
+    assert len(bus.said) == 1
+    await until(lambda: len(bus.said) > 1)
+    nudged = [{"kind": "nudge", "debate_id": debate_id} for debate_id in ("a", "b")]
+    assert bus.said == nudged
+    bus.there = False
+    bus.nudge("c")
+    bus._flush()
+    assert bus.said == nudged
 
-    asyncio.run(work())
+
+@in_loop
+async def test_one_who_asks_while_it_is_told_is_not_told_again() -> None:
+    bus = Wire()
+    for debate_id in ("d", "e"):
+        Talk(bus, debate_id=debate_id).speech.pieces.append("word")
+    bus.free.clear()
+    bus._owe(OTHER, ["d", "unknown"])
+    await asyncio.sleep(0)
+    bus._owe(OTHER, ["d"])
+    bus._owe(OTHER, ["d", "e"])
+    bus.free.set()
+    await asyncio.gather(*bus._answers.values())
+    assert [said["debate_id"] for said in bus.said] == ["d", "e"]
+    bus.come({"kind": "hello"})
+    await asyncio.gather(*bus._answers.values())
+    assert [said["debate_id"] for said in bus.said] == ["d", "e", "d", "e"]
+
+
+@in_loop
+async def test_what_is_collected_does_not_overlap_with_what_is_told() -> None:
+    bus, far = Wire(), Wire()
+    talk, ear = Talk(bus), Ear(far)
+    talk.say("one ")
+    bus._flush()
+    talk.say("two ")  # collected, while the other asks
+    await bus._answer(OTHER)
+    talk.say("three")
+    bus._flush()
+    far.come(*bus.said)
+    assert ear.text() == "one two three"
+
+
+@in_loop
+async def test_what_ceases_while_it_is_told_is_not_kept() -> None:
+    bus, far = Wire(), Wire()
+    bus.there = False  # so that nothing goes but what is told
+    talk = Talk(bus)
+    talk.say("never committed, " * 10_000)
+    bus.free.clear()
+    telling = asyncio.create_task(bus._answer(OTHER))
+    await asyncio.sleep(0)
+    bus.cease(talk.speech)
+    bus.free.set()
+    await telling
+    assert [one["kind"] for one in bus.said[-2:]] == ["delta", "cease"]
+    far.come(*bus.said[:-1])
+    assert len(spoken(far)) == 1
+    far.come(bus.said[-1])
+    assert spoken(far) == []
+
+
+# --- what is made of what comes ---
 
 
 def test_what_comes_is_told_to_whoever_waits_for_it() -> None:
-    bus, hints, nudges = Wire(), list[object](), list[str]()
+    bus = Wire()
     bus.come({"kind": "commit"}, {"kind": "nudge", "debate_id": "d"})  # nobody waits
-    bus.on_hint(hints.append)
-    bus.on_nudge(nudges.append)
+    ear = Ear(bus)
     bus.come({"kind": "commit"}, {"kind": "commit", "of": {"d": 3}})
     bus.come({"kind": "nudge", "debate_id": "d"})
-    assert hints == [{}, {"d": 3}]
-    assert nudges == ["d"]
+    assert ear.hints == [{}, {"d": 3}]
+    assert ear.nudges == ["d"]
 
 
-def test_what_it_said_itself_is_no_news() -> None:
+def test_what_is_kept_of_others_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(foreign, "MOST_SPEECHES", 3)
+    monkeypatch.setattr(foreign, "MOST_CHARACTERS", 10)
     bus = Wire()
-    bus.on_hint(lambda _: pytest.fail("it was its own"))
-    bus.come({"kind": "commit"}, item("word"), sender="7-0000000a")
-    assert bus.speeches("d") == []
+    ear = Ear(bus)
+    for number in range(5):
+        bus.come(item("1234567", actor=f"seat{number}"))
+    bus.come(item("8901", 7, actor="seat0"))
+    bus.come(item("2345", 11, actor="seat0"))
+    assert ear.text("seat0") == "123456789012345", "those who listen hear all of it"
+    assert spoken(bus) == ["1234567890", "1234567", "1234567"]
 
 
-def test_those_who_wait_may_fail(caplog: pytest.LogCaptureFixture) -> None:
-    def broken(_: object) -> None:
-        raise ValueError("broken")
-
+def test_one_who_missed_something_asks_for_it_now_and_then(clock: SimpleNamespace) -> None:
     bus = Wire()
-    bus.on_hint(broken)
-    bus.on_nudge(broken)
-    bus.come({"kind": "commit"}, {"kind": "nudge", "debate_id": "d"}, item("heard"))
-    assert caplog.text.count("ValueError: broken") == 2
-    assert len(bus.speeches("d")) == 1
-
-
-def test_what_was_missed_is_asked_for() -> None:
-    bus = Wire()
-    bus.come(item("one "), item("three", 8))
-    assert bus.asked == [(OTHER, "d")]
-
-
-def test_one_who_asks_while_it_is_told_is_not_told_again() -> None:
-    async def work() -> None:
-        bus = Wire()
-        for debate_id in ("d", "e"):
-            bus.begin(Speech(debate_id, 1, "opening", "ada", None, ["word"]))
-        bus.free.clear()
-        bus._owe(OTHER, ["d", "unknown"])
-        await asyncio.sleep(0)
-        bus._owe(OTHER, ["d"])
-        bus._owe(OTHER, ["d", "e"])
-        bus.free.set()
-        await asyncio.sleep(0.01)
-        assert [said["debate_id"] for said in bus.delivered] == ["d", "e"]
-        bus.come({"kind": "hello"})
-        await asyncio.sleep(0.01)
-        assert [said["debate_id"] for said in bus.delivered] == ["d", "e", "d", "e"]
-        await bus._end_answers()
-
-    asyncio.run(work())
+    assert [bus._may_ask(what) for what in "aabab"] == [True, False, True, False, False]
+    clock.now += shared.HELLO_SECONDS
+    assert [bus._may_ask(what) for what in "aab"] == [True, False, True]
+    clock.now += shared.HELLO_SECONDS
+    bus._drop_gone((), 0)
+    assert bus._asked == {}, "what is long dealt with is forgotten"
 
 
 def test_only_what_can_be_an_id_and_a_seq_is_read() -> None:
@@ -169,20 +200,18 @@ def test_only_what_can_be_an_id_and_a_seq_is_read() -> None:
     assert read_hints(["d"]) == read_hints(None) == {}
 
 
-def test_an_interest_lasts_as_long_as_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 0.0
-    monkeypatch.setattr(redis.time, "monotonic", lambda: now)
+def test_an_interest_lasts_as_long_as_it_is_said(clock: SimpleNamespace) -> None:
     interest = Interest()
     assert interest.take("a", ["d", "e"]) == ["d", "e"]
-    now = 2.0
+    clock.now = 102.0
     assert interest.take("a", ["d"]) == []
     assert interest.take("b", ["d"]) == ["d"], "new is what is new of that process"
-    now = 4.0
+    clock.now = 104.0
     interest.sweep()
     assert "d" in interest
     assert "e" not in interest
     assert interest.take("a", ["e"]) == ["e"]
-    now = 9.0
+    clock.now = 109.0
     interest.sweep()
     assert "d" not in interest
 
@@ -191,28 +220,24 @@ def asked(text: str = "", offset: int = 0) -> Delta:
     return Delta("d", 1, "s", "host", "ada", text, "t", offset, "Give Ada the floor.")
 
 
-def test_what_the_host_is_asked_goes_along() -> None:
-    async def main() -> None:
-        bus, far = Wire(), Wire()
-        heard: list[Any] = []
-        far.listen("d", heard.append)
-        speech = Speech("d", 1, "s", "host", "ada", [], "Give Ada the floor.")
-        bus.begin(speech)
-        bus._owe(OTHER, ["d"])
-        await asyncio.gather(*bus._answers.values())
-        assert [one.get("instruction") for one in bus.delivered] == ["Give Ada the floor."]
-        far.come(*bus.delivered)
-        assert [(one.text, one.instruction) for one in heard] == [("", "Give Ada the floor.")]
-        far.come(*wire.delta_items(Delta("d", 1, "s", "host", "ada", "Ada, ", "t", 0)))
-        far.come(*wire.delta_items(Delta("d", 1, "s", "host", "ada", "please.", "t", 5)))
-        (known,) = far.speeches("d")
-        said = known.so_far("t")
-        assert (said.text, said.instruction) == ("Ada, please.", "Give Ada the floor.")
-        far.come(*wire.delta_items(Delta("d", 1, "s", "host", "ada", "", "t", 0)))
-        (known,) = far.speeches("d")
-        assert known.so_far("t").instruction is None, "it was taken back"
-
-    asyncio.run(main())
+@in_loop
+async def test_what_the_host_is_asked_goes_along() -> None:
+    bus, far = Wire(), Wire()
+    ear = Ear(far)
+    bus.begin(Speech("d", 1, "s", "host", "ada", [], "Give Ada the floor."))
+    await bus._answer(OTHER)
+    assert [one.get("instruction") for one in bus.said] == ["Give Ada the floor."]
+    far.come(*bus.said)
+    heard = [(one.text, one.instruction) for one in ear.deltas("host")]
+    assert heard == [("", "Give Ada the floor.")]
+    far.come(*wire.delta_items(Delta("d", 1, "s", "host", "ada", "Ada, ", "t", 0)))
+    far.come(*wire.delta_items(Delta("d", 1, "s", "host", "ada", "please.", "t", 5)))
+    (known,) = far.speeches("d")
+    said = known.so_far("t")
+    assert (said.text, said.instruction) == ("Ada, please.", "Give Ada the floor.")
+    far.come(*wire.delta_items(Delta("d", 1, "s", "host", "ada", "", "t", 0)))
+    (known,) = far.speeches("d")
+    assert known.so_far("t").instruction is None, "it was taken back"
 
 
 def test_an_announcement_is_joined_to_what_follows_and_to_nothing_before() -> None:
