@@ -64,7 +64,7 @@ def draw(chance: Random) -> Plan:
         council=kind < 0.25,
         station=kind > 0.8,
         report_model=chance.random() < 0.15,
-        busy=chance.choice((6.0, 15.0, 40.0)),
+        busy=chance.choice((5.0, 12.0, 30.0)),
         verbs=some(0.7, 8),
         readers=chance.randint(0, 2),
         kills=some(0.5, 5),

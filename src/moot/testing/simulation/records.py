@@ -4,7 +4,7 @@ import errno
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from moot.core.debate import Debate, Turn
 from moot.core.events import StatusChanged
@@ -59,10 +59,20 @@ class SimulatedRecords(Folder):
             super()._write({path: data})
 
 
+def filed(home: Path, debate_id: str) -> dict[str, Any]:
+    """The debate as its transcript has it; nothing if that cannot be read."""
+    return _transcript(home, debate_id).get("debate", {})
+
+
 def filed_turns(home: Path, debate_id: str) -> list[dict[str, object]] | None:
     """The turns that a debate's transcript holds; None if it cannot be read."""
+    return _transcript(home, debate_id).get("turns")
+
+
+def _transcript(home: Path, debate_id: str) -> dict[str, Any]:
     path = home / "records" / "debates" / debate_id / "transcript.json"
     try:
-        return json.loads(path.read_bytes())["turns"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
