@@ -90,8 +90,8 @@ def _listening() -> Generator[Job]:
     plain = database.connect
     statements: Job = []
 
-    def connect(path: Any) -> sqlite3.Connection:
-        with closing(plain(path)):  # it makes the file a WAL database, which lasts
+    def connect(path: Any, *, durable: bool = True) -> sqlite3.Connection:
+        with closing(plain(path, durable=durable)):  # it makes the file a WAL database, which lasts
             heard = sqlite3.connect(
                 path,
                 timeout=database.BUSY_SECONDS,
