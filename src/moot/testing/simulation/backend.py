@@ -115,7 +115,7 @@ class PostgresBackend:
         return self._database.read_now(fn)
 
     def ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        sql = sql.replace("IS ?", "IS NOT DISTINCT FROM ?").replace("?", "%s")
+        sql = sql.replace("%", "%%").replace("IS ?", "IS NOT DISTINCT FROM ?").replace("?", "%s")
 
         def work(conn: Connection) -> list[tuple[Any, ...]]:
             found = conn.driver.execute(sql, values)
@@ -140,7 +140,7 @@ class PostgresBackend:
         """Numbers that the server hands out go on after those that were put back."""
         for (column,) in self.ask(
             "SELECT column_name FROM information_schema.columns WHERE table_name = ?"
-            " AND (column_default LIKE 'nextval%%' OR is_identity = 'YES')",
+            " AND (column_default LIKE 'nextval%' OR is_identity = 'YES')",
             table,
         ):
             self.ask(

@@ -136,6 +136,7 @@ class Checks:
                 continue
             self._compare(known, row, writer)
             known.row = row
+            self.world.tempt(row)
         if self.world.plan.station:
             self._stations()
 
@@ -307,6 +308,11 @@ class Checks:
             f"{noted.debate_id} {noted.slot} {noted.outcome} {noted.ended - ended:.2f} s later",
         )  # fmt: skip
 
+    def is_wanted(self, debate_id: str) -> bool:
+        """Whether somebody waits for the debate to halt."""
+        known = self._known.get(debate_id)
+        return bool(known and known.row["wanted"])
+
     def announced(self, event: Event) -> None:
         found = self.ask(
             "SELECT e.type, t.text FROM debate_events e LEFT JOIN debate_turns t"
@@ -407,7 +413,22 @@ class Checks:
             if row["status"] in FINAL and name not in self.torn | self.damaged:
                 self._check_files(name)
             self._check_calls(row)
+            self._check_blame(name)
         self._check_paid()
+
+    def _check_blame(self, name: str) -> None:
+        """Only the seat that every worker dies of is given up, not who spoke beside it."""
+        plan = self.world.plan
+        chance_deaths = plan.kills or plan.stops or plan.jumps or plan.restores or plan.damages
+        if plan.poison != "deadly" or chance_deaths or self.world.is_poisoned(name):
+            return
+        blamed = self.ask(
+            "SELECT 1 FROM debate_turns WHERE debate_id = ? AND status = 'failed'"
+            " AND data LIKE '%workers were lost%'",
+            name,
+        )
+        given_up = "workers were lost" in (self._known[name].row["failure"] or "")
+        self.hold(not blamed and not given_up, "nobody pays for a neighbour's deaths", name)
 
     def _check_paid(self) -> None:
         """A call whose end its process lived to see is on record with how it ended."""

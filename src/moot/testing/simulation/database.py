@@ -31,6 +31,7 @@ class SimulatedDatabase:
         self._world = process.world
         self._line = process.world.backend.open()
         self._waiting: list[Job] = []
+        self._gone = False
         self._sent = self._answered = 0.0  # when what was asked for last is done, and heard of
 
     async def write(self, fn: Callable[[Connection], T], row: str | None = None) -> T:
@@ -47,7 +48,7 @@ class SimulatedDatabase:
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         def work() -> None:
-            if future.done():
+            if future.done() or self._gone:
                 return
             try:
                 if self._world.away:
@@ -69,6 +70,8 @@ class SimulatedDatabase:
         """The file is let go of when the world ends: a write may still be under way."""
 
     def let_go(self) -> None:
+        """Another database is put in its place: what was on its way does not arrive."""
+        self._gone = True
         self._line.close()
 
     def _hand_over(self) -> None:
@@ -84,6 +87,8 @@ class SimulatedDatabase:
 
     def _write(self, jobs: Sequence[Job]) -> None:
         world, process = self._world, self._process
+        if self._gone:
+            return
         if process.stopped and world.plan.shape == "home":  # its writer is stopped, too
             world.later(0.5, lambda: self._write(jobs))
             return

@@ -67,9 +67,9 @@ class People:
         world = self._world
         for number in range(world.plan.debates):
             council = world.plan.council and number == 0
-            self._ask("council" if council else "make")
+            self.ask("council" if council else "make")
         if world.plan.station:
-            self._ask("station")
+            self.ask("station")
 
     def act(self, debate: str | None = None) -> None:
         """One of them does something, and to some debate, somewhere; often the next one, too."""
@@ -77,15 +77,15 @@ class People:
         verbs = VERBS + ON_STATIONS * 3 if world.plan.station else VERBS
         if debate is None and self.debates:
             debate = world.chance.choice(self.debates)
-        self._ask(world.chance.choice(verbs), debate)
+        self.ask(world.chance.choice(verbs), debate)
         if debate is not None and world.chance.random() < 0.5:
             world.later(world.chance.random(), lambda: self.act(debate))
 
-    def _ask(self, verb: str, debate: str | None = None) -> None:
+    def ask(self, verb: str, debate: str | None = None) -> None:
         world = self._world
         servers = [one for one in world.processes if one.serves and one.service and one.alive]
         if not servers:
-            world.later(0.5, lambda: self._ask(verb, debate))
+            world.later(0.5, lambda: self.ask(verb, debate))
             return
         process = world.chance.choice(servers)
         work = self._verb(verb, debate)

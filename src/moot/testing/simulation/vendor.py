@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from moot.core import prompts
 from moot.core.debate import Usage
@@ -25,7 +25,9 @@ TROUBLES = (
     ProviderAuthError, ProviderContextError, ProviderRateLimitError, ProviderRefusedError,
     ProviderTimeoutError, ProviderUnavailableError,
 )  # fmt: skip
-ILL = ("error", "error", "error", "empty", "cut", "huge", "nested", "crash", "mute", "endless")
+ILL = (
+    "error", "error", "error", "empty", "cut", "huge", "nested", "odd", "crash", "mute", "endless",
+)  # fmt: skip
 NESTED = '{"position":' * 400 + "1" + "}" * 400
 
 
@@ -48,6 +50,9 @@ class Vendor:
         if world.poisoned(call):
             how = str(world.plan.poison)
             world.count(f"reply {how}")
+        elif world.bad_models and world.checks.is_wanted(call.debate.id) and world.likely():
+            how = "refused"  # for good, and while somebody waits for it to halt
+            world.count("reply error")
         elif world.chance.random() < world.bad_models:
             how = world.chance.choice(ILL)
             world.count(f"reply {how}")
@@ -92,6 +97,8 @@ class Vendor:
             kind = self._world.chance.choice(TROUBLES)
             after = self._world.chance.choice((None, 1.0, 10.0))
             raise kind(f"It went wrong ({kind.__name__}).", retry_after=after, input_tokens=7)
+        if how == "refused":
+            raise ProviderAuthError("The key was refused.", input_tokens=7)
         if how == "crash":
             raise RecursionError("a speaker's own mistake")
         if call.schema is None:
@@ -108,6 +115,8 @@ class Vendor:
             return replace(reply, text=reply.text[: len(reply.text) // 2], data=None, cut=True)
         if how == "huge":
             return replace(reply, text=reply.text * 100, data=None)
+        if how == "odd":  # not even text
+            return replace(reply, text=cast(str, None), data=None)
         if how == "nested":
             return replace(reply, text=NESTED, data=None)
         return reply

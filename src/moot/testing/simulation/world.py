@@ -128,6 +128,9 @@ class World:
         """Whether a process dies while it writes a file."""
         return not self._healing and self.plan.kills > 0 and self.chance.random() < 0.01
 
+    def likely(self) -> bool:
+        return self.chance.random() < 0.5
+
     def poisoned(self, call: Call) -> bool:
         """Whether it is the seat of the first debate that no model can speak for."""
         first = self.people.debates[:1] == [call.debate.id]
@@ -188,6 +191,21 @@ class World:
         stopped = process.stopped or any(begin - 30 <= at <= end for at in process.stops)
         away = any(first < end and last > begin - 5 for first, last in self.outages)
         return stopped or away or bool(self.lost_replies)
+
+    def tempt(self, row: dict[str, Any]) -> None:
+        """What chance alone would rarely do: a stop while the last word is written down, and the
+        death of a worker that has just been asked to halt."""
+        if self._healing:
+            return
+        if row["status"] == "running" and row["next_round"] is None and self.plan.verbs:
+            if self.chance.random() < 0.2:
+                self.later(self.latency(), lambda: self.people.ask("stop", row["id"]))
+        elif row["wanted"] and not row["open_calls"] and self.plan.kills and self.likely():
+            for process in self.processes:
+                if process.name == row["lease_owner"]:
+                    self.count("kill")
+                    self.mishaps += 1
+                    process.fuse = self.chance.choice((1, 3, 10))
 
     # --- faults ---
 
@@ -439,7 +457,7 @@ class World:
             waiting = [row for row in waiting if row["id"] not in self.checks.behind()]
             if not waiting or self.checks.broken:
                 return
-            waiting = [row for row in waiting if not self._is_poisoned(row["id"])]
+            waiting = [row for row in waiting if not self.is_poisoned(row["id"])]
             if not waiting:
                 return
             for row in waiting:
@@ -449,7 +467,7 @@ class World:
         if not self.checks.broken:
             self.checks.fail("what is retried goes on", str(waiting))
 
-    def _is_poisoned(self, debate_id: str) -> bool:
+    def is_poisoned(self, debate_id: str) -> bool:
         return bool(self.plan.poison) and self.people.debates[:1] == [debate_id]
 
     def _trouble(self, message: str, error: BaseException | None) -> None:
