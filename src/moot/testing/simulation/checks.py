@@ -84,6 +84,7 @@ class Known:
     unlisted: tuple[int, int, int] = (0, 0, 0)  # tokens and calls of attempts that files lack
     slots: set[Slot] = field(default_factory=set[Slot])
     filed: list[Any] = field(default_factory=list[Any])
+    ended: tuple[str | None, str | None] = (None, None)  # as the files first told it
     examined: dict[str, Any] | None = None  # the row when its files were last compared with it
 
 
@@ -334,6 +335,12 @@ class Checks:
             f"{debate_id}: {len(known.filed)} turns before, {len(turns)} now",
         )  # fmt: skip
         known.filed = turns
+        told = filed(self.world.home, debate_id)
+        status, ended = known.ended
+        same = told.get("status") != status or told.get("ended_at") == ended
+        self.hold(same, "what files say of the end stands", f"{debate_id}: {ended} before")
+        if told.get("status") in FINAL:
+            known.ended = told["status"], told.get("ended_at")
 
     def escaped(self, error: BaseException) -> None:
         if not isinstance(error, MootError):

@@ -60,7 +60,7 @@ def draw(chance: Random) -> Plan:
     return Plan(
         shape=shape,
         processes=chance.randint(1, 3) if shape == "home" else chance.randint(2, 4),
-        debates=chance.randint(1, 3),
+        debates=chance.choice((1, 1, 2, 2, 3)),
         council=kind < 0.25,
         station=kind > 0.8,
         report_model=chance.random() < 0.15,

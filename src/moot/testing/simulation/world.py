@@ -197,10 +197,11 @@ class World:
         death of a worker that has just been asked to halt."""
         if self._healing:
             return
-        if row["status"] == "running" and row["next_round"] is None and self.plan.verbs:
-            if self.chance.random() < 0.2:
-                self.later(self.latency(), lambda: self.people.ask("stop", row["id"]))
-        elif row["wanted"] and not row["open_calls"] and self.plan.kills and self.likely():
+        at_its_end = row["status"] == "running" and row["next_round"] is None
+        if at_its_end and self.plan.verbs and self.chance.random() < 0.2:
+            self.later(self.latency(), lambda: self.people.ask("stop", row["id"]))
+        halting = row["wanted"] and not row["open_calls"]
+        if (halting or at_its_end) and self.plan.kills and self.likely():
             for process in self.processes:
                 if process.name == row["lease_owner"]:
                     self.count("kill")
