@@ -67,7 +67,7 @@ test: setup web chromium faketime lint
 	+@$(BESIDE) on-sqlite on-postgres types page
 
 on-sqlite:
-	$(PYTEST) -n 3 $(SPREAD)
+	$(PYTEST) -n 4 $(SPREAD)
 
 on-postgres:
 	@MOOT_TEST_DATABASE=postgres $(PYTEST) -n 1 $(SPREAD) $(QUICK) > .venv/on-postgres 2>&1; code=$$?; \

@@ -994,6 +994,7 @@ ASKED: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sqlite_only  # hundreds of debates, and budgets are not the database's affair
 @pytest.mark.parametrize("format_", list(ASKED))
 @pytest.mark.parametrize("limit", ["max_total_tokens", "max_cost_usd"])
 def test_a_budget_is_never_exceeded(home: Path, format_: str, limit: str) -> None:

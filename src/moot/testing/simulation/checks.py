@@ -28,7 +28,7 @@ NEXT = {
 FINAL = {"completed", "stopped", "failed"}
 REST = FINAL | {"paused"}
 END_SECONDS = 1.0
-EXAMINED = 0.3
+EXAMINED = 0.2
 """Of the debates that ended, so many are replayed byte by byte: it takes longest of all checks."""
 COLUMNS = (
     "id", "status", "wanted", "last_seq", "turns", "fence", "lease_owner", "lease_until",
