@@ -137,7 +137,7 @@ class Checks:
                 continue
             self._compare(known, row, writer)
             known.row = row
-            self.world.tempt(row)
+            self.world.faults.tempt(row)
         if self.world.plan.station:
             self._stations()
 

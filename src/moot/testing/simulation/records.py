@@ -53,7 +53,7 @@ class SimulatedRecords(Folder):
         for path, data in files.items():
             if self._world.full:
                 raise OSError(errno.ENOSPC, "No space left on device", str(path))
-            if self._world.strikes(self._process):
+            if self._world.faults.strikes(self._process):
                 self._process.kill()
                 self._process.check_alive()
             super()._write({path: data})

@@ -24,6 +24,7 @@ from moot.store.files import Folder
 from moot.store.reindex import reindex
 from moot.testing.simulation.backend import Backend, FileBackend, PostgresBackend
 from moot.testing.simulation.checks import FINAL, Broken, Checks
+from moot.testing.simulation.faults import Faults
 from moot.testing.simulation.loop import ScheduledLoop
 from moot.testing.simulation.network import Post
 from moot.testing.simulation.people import People
@@ -71,6 +72,7 @@ class World:
         self.backend: Backend = PostgresBackend(url) if url else FileBackend(self.settings.file)
         self.checks = Checks(self)
         self.people = People(self)
+        self.faults = Faults(self)
         self.post = Post(self)
         self.processes: list[Process] = []
         self.past: list[Process] = []  # all that there ever were
@@ -81,25 +83,24 @@ class World:
         self.ahead = 0.0  # of the wall clock
         self.outages: list[tuple[float, float]] = []
         self.mishaps = 0
-        self._copies: list[Any] = []
         self._ids = 0
         self._names = 0
         self._context = Context()
-        self._healing = False
+        self.healing = False
 
     # --- chance and time ---
 
     @property
     def bad_models(self) -> float:
-        return 0.0 if self._healing else self.plan.bad_models
+        return 0.0 if self.healing else self.plan.bad_models
 
     @property
     def slow_models(self) -> float:
-        return 0.0 if self._healing else self.plan.slow_models
+        return 0.0 if self.healing else self.plan.slow_models
 
     @property
     def lost_replies(self) -> float:
-        return 0.0 if self._healing else self.plan.lost_replies
+        return 0.0 if self.healing else self.plan.lost_replies
 
     def wall(self) -> float:
         return EPOCH + self.loop.time() + self.ahead
@@ -110,7 +111,7 @@ class World:
     def delays(self) -> Iterator[float]:
         """When a message arrives: once, late, twice, or not at all."""
         plan, chance = self.plan, self.chance
-        if self._healing:
+        if self.healing:
             yield self.latency()
             return
         if chance.random() < plan.lost:
@@ -123,10 +124,6 @@ class World:
             late = chance.random() < plan.late
             self.count("message late" if late else "message")
             yield chance.random() * 20 if late else self.latency()
-
-    def strikes(self, process: Process) -> bool:
-        """Whether a process dies while it writes a file."""
-        return not self._healing and self.plan.kills > 0 and self.chance.random() < 0.01
 
     def likely(self) -> bool:
         return self.chance.random() < 0.5
@@ -192,140 +189,13 @@ class World:
         away = any(first < end and last > begin - 5 for first, last in self.outages)
         return stopped or away or bool(self.lost_replies)
 
-    def tempt(self, row: dict[str, Any]) -> None:
-        """What chance alone would rarely do: a stop while the last word is written down, and the
-        death of a worker that has just been asked to halt."""
-        if self._healing:
-            return
-        at_its_end = row["status"] == "running" and row["next_round"] is None
-        if at_its_end and self.plan.verbs and self.chance.random() < 0.2:
-            self.later(self.latency(), lambda: self.people.ask("stop", row["id"]))
-        halting = row["wanted"] and not row["open_calls"]
-        if (halting or at_its_end) and self.plan.kills and self.likely():
-            for process in self.processes:
-                if process.name == row["lease_owner"]:
-                    self.count("kill")
-                    self.mishaps += 1
-                    process.fuse = self.chance.choice((1, 3, 10))
-
-    # --- faults ---
-
-    def _fault(self, seconds: float, work: Callable[[], None]) -> None:
-        def strike() -> None:
-            if not self._healing:
-                work()
-
-        self.later(seconds, strike)
-
-    def _some(self) -> Process | None:
-        there = [one for one in self.processes if one.alive]
-        return self.chance.choice(there) if there else None
-
-    def _kill(self) -> None:
-        if process := self._some():
-            self.count("kill")
-            self.mishaps += 1
-            process.fuse = self.chance.choice((1, 3, 10, 30, 100))
-
-    def _stop(self) -> None:
-        if process := self._some():
-            self.count("stop of a process")
-            self.mishaps += 1
-            process.stop()
-            self.later(self.chance.choice((1.0, 10.0, 60.0)), process.go_on)
-
-    def _leave(self) -> None:
-        if process := self._some():
-            self.count("close")
-            self.mishaps += 1
-            process.leave()
-
-    def _outage(self) -> None:
-        name = self.chance.choice(("full", "away"))
-        self.count(f"disk {name}" if name == "full" else f"database {name}")
-        self.note(f"{name} begins")
-        setattr(self, name, True)
-        self.mishaps += 3
-        lasts = self.chance.choice((0.5, 3.0, 15.0))
-        self.outages.append((self.loop.time(), self.loop.time() + lasts))
-
-        def over() -> None:
-            self.note(f"{name} is over")
-            setattr(self, name, False)
-
-        self.later(lasts, over)
-
-    def _jump(self) -> None:
-        self.count("wrong clock")
-        self.mishaps += 3
-        self.ahead += self.chance.choice((-3600.0, -30.0, 30.0, 120.0))
-        self.note(f"the clock is {self.ahead:g} s ahead")
-
-    def _copy(self) -> None:
-        self._copies.append(self.backend.copy())
-
-    def _restore(self) -> None:
-        """Everything is stopped, an older copy of the database put back, and started again."""
-        self.count("restore")
-        self.mishaps += 10
-        kinds = [one.serves for one in self.processes]
-        self._stop_all()
-        self.note("an older database is restored")
-        self.backend.restore(self.chance.choice(self._copies))
-        self.restored += 1
-        self.checks.forget()
-        self.people.forget()
-        for serves in kinds or [True]:
-            self.start(serves=serves)
-
-    def _damage(self) -> None:
-        """The cursor of a debate that goes on is set back to where it was a turn before."""
-        there = [row for row in self.checks.rows() if row["status"] in ("running", "paused")]
-        there = [row for row in there if row["turns"] > 1]
-        if not there:
-            return
-        row = self.chance.choice(there)
-        self.count("damaged row")
-        self.mishaps += 3
-        kinds = [one.serves for one in self.processes]
-        self._stop_all()
-        self.note(f"the row of {row['id'][-6:]} is damaged")
-        self.backend.ask(
-            "UPDATE debate_runs SET (next_round, next_stage, next_actor, next_target, wave_done) ="
-            " (SELECT round, stage, actor, target, 0 FROM debate_turns t WHERE t.debate_id = ?"
-            " ORDER BY seq DESC LIMIT 1), turns = turns - 1 WHERE id = ?",
-            row["id"], row["id"],
-        )  # fmt: skip
-        self.checks.damaged.add(row["id"])
-        self.checks.forget(rows_only=True)
-        for serves in kinds or [True]:
-            self.start(serves=serves)
-
-    def _stop_all(self) -> None:
+    def stop_all(self) -> None:
         settled, self.settled = self.settled, True  # nobody is started again for this
         for process in list(self.processes):
             process.kill()
         for process in self.past:
             process.database.let_go()
         self.settled = settled
-
-    def _tear(self) -> None:
-        """A file of some debate is damaged."""
-        there = sorted(self.home.glob("records/debates/*/*.json"))
-        if not there:
-            return
-        path = self.chance.choice(there)
-        self.count("torn file")
-        self.note(f"{path.name} of {path.parent.name[-6:]} is torn")
-        self.checks.torn.add(path.parent.name)
-        data = path.read_bytes()
-        match self.chance.randint(0, 2):
-            case 0:
-                path.unlink()
-            case 1:
-                path.write_bytes(data[: self.chance.randint(0, len(data))])
-            case _:
-                path.write_bytes(b"\x00" * len(data))
 
     # --- the schedule ---
 
@@ -347,7 +217,7 @@ class World:
         )  # fmt: skip
 
     def _begin(self) -> None:
-        plan, chance = self.plan, self.chance
+        plan = self.plan
         self.note(str(plan))
         if plan.shape == "home":
             for _ in range(plan.processes):
@@ -357,24 +227,7 @@ class World:
             for _ in range(plan.processes - 1):
                 self.start(serves=False)
         self.people.begin()
-        for _ in range(plan.verbs):
-            self._fault(chance.random() * plan.busy, self.people.act)
-        faults = {
-            self._kill: plan.kills,
-            self._stop: plan.stops,
-            self._leave: plan.leaves,
-            self._outage: plan.outages,
-            self._jump: plan.jumps,
-            self._tear: plan.tears,
-            self._damage: plan.damages,
-        }
-        for fault, times in faults.items():
-            for _ in range(times):
-                self._fault(chance.random() * plan.busy, fault)
-        for _ in range(plan.restores):
-            when = chance.random() * plan.busy
-            self._fault(when * chance.random(), self._copy)
-            self._fault(when, self._restore)
+        self.faults.schedule()
         for place in range(6):
             self.later(1.0 + place * plan.busy / 4, self.people.read_along)
 
@@ -384,7 +237,7 @@ class World:
     def _heal(self) -> None:
         """No more faults. What is stopped goes on, and what is missing is started."""
         self.note("all is well again")
-        self._healing, self.away, self.full, self.ahead = True, False, False, 0.0
+        self.healing, self.away, self.full, self.ahead = True, False, False, 0.0
         for process in list(self.processes):
             process.fuse = None
             process.go_on()
@@ -404,7 +257,7 @@ class World:
         """An operator brings the database up to the files, with nothing else under way."""
         self.note("reindex --from-files")
         kinds = [one.serves for one in self.processes]
-        self._stop_all()
+        self.stop_all()
         clerk = Process(self, "home/clerk", serves=True)
         self.past.append(clerk)
         self.checks.paused = True  # what it writes is not what a debate does
