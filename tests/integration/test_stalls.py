@@ -103,6 +103,10 @@ def test_a_disk_that_cannot_take_a_turn_pauses_the_debate(
             assert debate.failure.message == "The disk is full. Make room, then go on."
             assert len(speaker.calls) == moves.MAX_STALLS
             assert debate.usage.input_tokens == 10 * moves.MAX_STALLS, "each call is counted"
+            with pytest.raises(StateError, match="another model does not help"):
+                await service.retry(made.id, "openai:other")
+            with pytest.raises(StateError, match="no turn to skip; resume it"):
+                await service.skip(made.id)
             full = False
             await service.resume(made.id)
             assert (await service.wait(made.id)).status == "completed"

@@ -76,6 +76,11 @@ def end(debate: Debate, at: str) -> Change:
 def retry(debate: Debate, model: str | None, warning: str | None, at: str) -> Change:
     """Try the step that failed again, with another model if one is given."""
     failure = _failed(debate, "retry")
+    if model and not failure.actor:
+        raise StateError(
+            "It was not a speaker that failed, so another model does not help. Mend what the "
+            "failure names, then retry without a model."
+        )
     if model:
         debate = _recast(debate, failure.actor, model)
     if warning and warning not in debate.warnings:
@@ -86,6 +91,10 @@ def retry(debate: Debate, model: str | None, warning: str | None, at: str) -> Ch
 def skip(debate: Debate, at: str) -> Change:
     """Record the step that failed as a failed turn, and go on without it."""
     failure = _failed(debate, "skip")
+    if not failure.actor:
+        raise StateError(
+            "It was not a speaker that failed, so there is no turn to skip; resume it."
+        )
     ahead = schedule.plan(debate)
     if not isinstance(ahead, Wave):
         raise StateError("There is no step left to skip.")

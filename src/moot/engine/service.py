@@ -319,7 +319,7 @@ class Service:
         card = await asyncio.to_thread(self._card, canonical)
 
         def move(row: Debate, at: str) -> Change:
-            doubt = _doubt(row, canonical, card) if row.failure else None
+            doubt = _doubt(row, canonical, card) if row.failure and row.failure.actor else None
             return verbs.retry(row, canonical, doubt, at)
 
         return await self._verb(debate_id, move, go=True)
