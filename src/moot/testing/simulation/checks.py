@@ -155,7 +155,8 @@ class Checks:
         self._check_turns(known, row, writer)
         self._check_attempts(known, row)
         bounds = json.loads(row["limits"])
-        if most := bounds.get("max_total_tokens"):
+        most = bounds.get("max_total_tokens")
+        if most and not self.world.mishaps:  # what a lost worker spent is known only later
             used = row["input_tokens"] + row["output_tokens"]
             self.hold(used <= most, "a budget holds", f"{name} used {used} of {most} tokens")
 
@@ -254,7 +255,7 @@ class Checks:
             self.fail(f"no call after a {before['wanted']}", f"{name} began {new}")
         idle = before["status"] in REST and row["status"] in REST
         self.hold(not idle, "no call while it rests", f"{name} is {row['status']}")
-        if self.world.restored and name not in self.torn:
+        if self.world.restored and name not in self.torn | self.damaged:
             filed = len(filed_turns(self.world.home, name) or ())
             self.hold(
                 filed <= row["turns"], "no call while files are ahead", f"{name}: {filed} filed"

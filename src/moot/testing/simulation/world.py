@@ -130,7 +130,7 @@ class World:
 
     def poisoned(self, call: Call) -> bool:
         """Whether it is the seat of the first debate that no model can speak for."""
-        first = self.people.debates[:1] == [call.debate.id]
+        first = self.people.debates[:1] == [call.debate.id] and call.debate.status not in FINAL
         return bool(self.plan.poison) and first and call.step.actor in ("ada", "critic")
 
     def note(self, text: str) -> None:
