@@ -11,6 +11,7 @@ from moot.core.debate import Debate
 from moot.core.events import TurnCommitted
 from moot.core.status import FINAL
 from moot.errors import (
+    StateError,
     StorageError,
 )
 from moot.settings import Settings
