@@ -169,6 +169,7 @@ def filed(conn: Connection, debate: Debate, report: ReportRow | None, read: Read
     known = reports.of_debate(conn, debate.id)
     newer = known is not None and known.read is not None and known.read != read
     if row.usage != debate.usage or newer:
+        runs.outdated(conn, debate.id)  # others may have noted better ones, which these replaced
         return
     runs.filed(conn, debate.id, debate.last_seq)
     if report:

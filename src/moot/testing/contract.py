@@ -290,6 +290,8 @@ class StoreContract:
         assert runs.ids(conn, runs.UNFILED) == [made.id], "a report was written since"
         filed(conn, counted, None, wrote)
         assert runs.ids(conn, runs.UNFILED) == []
+        filed(conn, made, None, wrote)
+        assert runs.ids(conn, runs.UNFILED) == [made.id], "better files were replaced"
 
     def test_a_report_is_noted_once_and_changed_under_its_debates_lock(
         self, conn: Connection
