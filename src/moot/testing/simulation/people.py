@@ -199,7 +199,7 @@ class People:
 
     # --- readers ---
 
-    def read_along(self) -> bool:
+    def read_along(self) -> None:
         """Whoever reads is connected to some server; when that is gone, to another."""
         servers = [one for one in self._world.processes if one.serves and one.service]
         for debate_id in self._readers if servers else ():
@@ -207,7 +207,6 @@ class People:
             if process is None or done is None or not process.alive or done():
                 process = self._world.chance.choice(servers)
                 self._reading[debate_id] = process, process.spawn(self._reader(debate_id))
-        return bool(servers)
 
     def forget(self) -> None:
         """An older database: readers begin anew, and keys are not known."""
@@ -231,12 +230,17 @@ class People:
 
         return read
 
+    def unread(self) -> list[str]:
+        """What somebody who reads along has not read to its end."""
+        last = {row["id"]: row["last_seq"] for row in self._world.checks.rows()}
+        behind = self._world.checks.behind()
+        return [
+            f"{name}: read up to {seq} of {last[name]}"
+            for name, seq in self._readers.items()
+            if name in last and name not in behind and seq != last[name]
+        ]
+
     def check_readers(self) -> None:
         """By now everybody has read everything."""
-        last = {row["id"]: row["last_seq"] for row in self._world.checks.rows()}
-        for debate_id, seq in self._readers.items():
-            if debate_id in last and debate_id not in self._world.checks.behind():
-                self._world.checks.hold(
-                    seq == last[debate_id], "a reader misses nothing",
-                    f"{debate_id}: read up to {seq} of {last[debate_id]}",
-                )  # fmt: skip
+        for unread in self.unread():
+            self._world.checks.fail("a reader misses nothing", unread)
