@@ -65,8 +65,8 @@ def found(guard: Guard, seeds: int = SEEDS) -> tuple[int, str] | None:
             )  # fmt: skip
             if done.returncode:
                 last = [line for line in done.stderr.splitlines() if line.startswith("seed ")]
-                if not last:
-                    return -1, done.stderr.strip().splitlines()[-1]
+                if not last:  # it did not even begin: that finds nothing
+                    raise SystemExit(f"{guard.name}: {done.stderr}")
                 seed, rule = last[-1].removeprefix("seed ").split(": ", 1)
                 return int(seed), rule
     return None

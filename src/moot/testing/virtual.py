@@ -63,10 +63,17 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
         handle = asyncio.Handle(callback, args, self, context)
-        self._ready.append(handle)
+        self._queue(handle)
         return handle
 
     call_soon_threadsafe = call_soon
+
+    def _queue(self, handle: asyncio.Handle) -> None:
+        self._ready.append(handle)
+
+    def _is_over(self, handle: asyncio.Handle) -> bool:
+        """Whether nobody waits for it any more: then time does not pass for it."""
+        return handle.cancelled()
 
     def call_later(
         self, delay: float, callback: Callable[..., object], *args: Any,
@@ -112,15 +119,15 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def _advance(self) -> bool:
         """Jump to the next timer, and make ready what is due; False if there is none."""
-        while self._timers and self._timers[0][2].cancelled():
+        while self._timers and self._is_over(self._timers[0][2]):
             heapq.heappop(self._timers)
         if not self._timers:
             return False
         self._now = max(self._now, self._timers[0][0])
         while self._timers and self._timers[0][0] <= self._now:
             handle = heapq.heappop(self._timers)[2]
-            if not handle.cancelled():
-                self._ready.append(handle)
+            if not self._is_over(handle):
+                self._queue(handle)
         return True
 
     def _step(self) -> bool:

@@ -64,7 +64,6 @@ class Noted:
     process: "Process"
     debate_id: str
     slot: Slot
-    began: float
     order: int  # among all commits and calls
     n: int | None = None  # of its attempt
     outcome: str | None = None
@@ -82,6 +81,7 @@ class Known:
     row: dict[str, Any]
     attempts: int = 0
     unlisted: tuple[int, int, int] = (0, 0, 0)  # tokens and calls of attempts that files lack
+    unsure: bool = False  # a call was thought lost, and may be counted late
     slots: set[Slot] = field(default_factory=set[Slot])
     filed: list[Any] = field(default_factory=list[Any])
     ended: tuple[str | None, str | None] = (None, None)  # as the files first told it
@@ -156,7 +156,7 @@ class Checks:
         self._check_attempts(known, row)
         bounds = json.loads(row["limits"])
         most = bounds.get("max_total_tokens")
-        if most and not self.world.mishaps:  # what a lost worker spent is known only later
+        if most and not known.unsure:  # what a lost worker spent is known only later
             used = row["input_tokens"] + row["output_tokens"]
             self.hold(used <= most, "a budget holds", f"{name} used {used} of {most} tokens")
 
@@ -236,6 +236,7 @@ class Checks:
         name, before = row["id"], known.row
         found = self.ask(ATTEMPTS, name)
         new, known.attempts = found[known.attempts :], len(found)
+        known.unsure = known.unsure or any(one[4] == "unknown" for one in found)
         open_ = Counter((one[1], one[2], one[3]) for one in found if one[4] == "started")
         self.hold(
             all(n == 1 for n in open_.values()), "a step has one call at a time", f"{name} {open_}"
@@ -278,7 +279,7 @@ class Checks:
     def called(self, process: "Process", call: Call) -> Noted:
         slot = (call.step.round, call.step.actor, call.step.target)
         self._order += 1
-        noted = Noted(self, process, call.debate.id, slot, self.world.loop.time(), self._order)
+        noted = Noted(self, process, call.debate.id, slot, self._order)
         self.world.note(f"{process.name} calls {call.debate.id[-6:]} {slot}")
         if call.debate.status in FINAL:
             self.world.count("report called for")
@@ -378,7 +379,9 @@ class Checks:
             slots = {(n, a, t if kind == "cue" else None) for n, a, t, kind in spoken}
             attempts = self.ask(ATTEMPTS, name)
             unlisted = _unlisted(row, attempts)
-            self._known[name] = Known(row, len(attempts), unlisted, slots, filed.get(name, []))
+            self._known[name] = Known(
+                row, len(attempts), unlisted, slots=slots, filed=filed.get(name, [])
+            )
 
     # --- at the end ---
 

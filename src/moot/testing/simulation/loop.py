@@ -3,8 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from contextvars import Context, ContextVar
-from heapq import heappop
+from contextvars import ContextVar
 from random import Random
 from typing import Any, Protocol
 
@@ -25,12 +24,6 @@ ACTOR: ContextVar[Actor | None] = ContextVar("actor", default=None)
 """Whose the running code is; None: the world's own."""
 
 
-def _is_over(handle: asyncio.Handle) -> bool:
-    """Whether nobody waits for it: it was cancelled, or whoever asked for it is dead."""
-    actor = handle._context.get(ACTOR)  # type: ignore[attr-defined]
-    return handle.cancelled() or (actor is not None and not actor.alive)
-
-
 class ScheduledLoop(VirtualLoop):
     """Chance picks who does the next step. Within one process, the order is asyncio's.
 
@@ -48,35 +41,19 @@ class ScheduledLoop(VirtualLoop):
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         self.trouble(str(context.get("message")), context.get("exception"))
 
-    def call_soon(
-        self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
-        self._queue(handle)
-        return handle
-
-    call_soon_threadsafe = call_soon
-
     def _queue(self, handle: asyncio.Handle) -> None:
         actor = handle._context.get(ACTOR)  # type: ignore[attr-defined]
         if actor is None or actor.alive:
             self._queues.setdefault(actor, deque()).append(handle)
 
+    def _is_over(self, handle: asyncio.Handle) -> bool:
+        """Nobody waits for what a dead process asked for, either."""
+        actor = handle._context.get(ACTOR)  # type: ignore[attr-defined]
+        return handle.cancelled() or (actor is not None and not actor.alive)
+
     def forget(self, actor: Actor) -> None:
         """It is gone, and so is all that it was going to do."""
         self._queues.pop(actor, None)
-
-    def _advance(self) -> bool:
-        while self._timers and _is_over(self._timers[0][2]):
-            heappop(self._timers)
-        if not self._timers:
-            return False
-        self._now = max(self._now, self._timers[0][0])
-        while self._timers and self._timers[0][0] <= self._now:
-            handle = heappop(self._timers)[2]
-            if not handle.cancelled():
-                self._queue(handle)
-        return True
 
     def _step(self) -> bool:
         while True:

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from moot.testing.simulation.world import Result, World
@@ -31,12 +32,7 @@ def simulate(seed: int, url: str | None = None) -> Result:
 def short(seed: int) -> Result:
     """The same without its trace: thousands of them would not fit into memory."""
     result = simulate(seed)
-    if result.broken:
-        return result
-    return Result(
-        result.seed, result.plan, None, result.counts, (), result.steps, result.commits,
-        result.calls, result.seconds,
-    )  # fmt: skip
+    return result if result.broken else replace(result, trace=())
 
 
 def simulate_all(seeds: Iterable[int], jobs: int = 1) -> Iterator[Result]:

@@ -132,8 +132,8 @@ class World:
 
     def poisoned(self, call: Call) -> bool:
         """Whether it is the seat of the first debate that no model can speak for."""
-        first = self.people.debates[:1] == [call.debate.id] and call.debate.status not in FINAL
-        return bool(self.plan.poison) and first and call.step.actor in ("ada", "critic")
+        goes_on = call.debate.status not in FINAL  # and it is not about its report
+        return goes_on and self.is_poisoned(call.debate.id) and call.step.actor in ("ada", "critic")
 
     def note(self, text: str) -> None:
         self.trace.append(f"{self.loop.time():.3f} {text}")
