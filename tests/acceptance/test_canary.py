@@ -193,7 +193,7 @@ def _begin(service: Served, vendor: str, fault: str, on_failure: str) -> str:
             {"name": "Ada", "model": f"{vendor}:wire-{fault}"},
             {"name": "Ben", "model": f"{vendor}:wire-{fault}"},
         ],
-        "limits": {"max_turns": 1, "max_turn_seconds": 5 if fault in LONG else 30},
+        "limits": {"max_turns": 1, "max_turn_seconds": 5 if fault in ENDLESS else 30},
         "on_failure": on_failure,
     }
     answer = service.http.post("/debates", json=asked)
@@ -202,10 +202,16 @@ def _begin(service: Served, vendor: str, fault: str, on_failure: str) -> str:
 
 
 def _read_all(seen: Seen, http: httpx2.Client, made: dict[str, str]) -> None:
-    """Each as soon as it is over or paused; those that take long, as they stand at the end."""
+    """Each as soon as it is over or paused; those that take long, as they stand at the end, when
+    each of their faults was met once."""
     wanted = {debate_id for debate_id, fault in made.items() if fault not in LONG}
+    faults = {
+        (f"{vendor}:wire-{fault}", f"DEBATE_ERR_PROVIDER_{FAULTS[fault]}")
+        for vendor in seen.vendors
+        for fault in LONG
+    }
     patience = Patience(120)
-    while wanted:
+    while wanted or not faults <= attempts(seen.home):
         assert not patience.over, f"{len(wanted)} debates are still under way"
         items = http.get("/debates?limit=200").json()["items"]
         under_way = {item["id"] for item in items if item["status"] in ("queued", "running")}
