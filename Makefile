@@ -8,7 +8,7 @@ UV = $(BIN)/uv
 BOTH = tests/acceptance tests/integration/test_stations.py tests/integration/test_stalls.py tests/integration/test_leases.py tests/integration/test_wishes.py tests/integration/test_closing.py tests/crash/test_kill.py tests/crash/test_stop.py tests/crash/test_shutdown.py tests/crash/test_streams.py
 # What of these make test runs on Postgres: what asks most of the database, the longest first. make stress runs all.
 # Kills and stops on Postgres are tried by tests/crash/test_machines_*.py, which have one of their own.
-ON_POSTGRES = $(addprefix tests/,integration/test_stalls.py integration/test_leases.py integration/test_wishes.py integration/test_closing.py acceptance/test_verbs.py acceptance/test_council.py acceptance/test_http.py integration/test_stations.py)
+ON_POSTGRES = $(addprefix tests/,integration/test_stalls.py integration/test_leases.py integration/test_wishes.py integration/test_closing.py acceptance/test_verbs.py integration/test_stations.py)
 # What has full counts with MOOT_STRESS=1; of the other files, make stress runs what is marked stress.
 FULL = $(wildcard tests/crash tests/simulation tests/unit tests/acceptance/test_openapi.py tests/browser/test_replay.py tests/browser/test_weight.py tests/integration/test_replay.py)
 # What needs no process, browser or service but the databases of the contracts; and fewer schedules.

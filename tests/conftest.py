@@ -2,8 +2,10 @@
 Postgres that is started for them. Nothing here skips: what is missing is an error."""
 
 import os
+import sqlite3
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -47,6 +49,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = {one for one in items if any(map(one.get_closest_marker, unwanted))}
     config.hook.pytest_deselected(items=[*left_out])
     items[:] = [one for one in items if one not in left_out]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def new_files_are_copies() -> Iterator[None]:
+    """A thousand homes are made here. All migrations make the file of the first, and the others
+    are copies of it. `make stress` makes each anew."""
+    if STRESS:
+        yield
+        return
+    from moot.store import schema  # here: alembic takes a third of a second
+    from moot.testing.inline import empty_database, make_database
+
+    empty_database()  # by the migrations, before the copies
+    prepare = schema.prepare
+
+    def copied(place: Path | str) -> None:
+        if isinstance(place, Path) and not place.exists():
+            with suppress(OSError):  # which `prepare` meets too, and says in words
+                make_database(place)
+                with closing(sqlite3.connect(place)) as driver:
+                    driver.execute("PRAGMA journal_mode=WAL")
+        prepare(place)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(schema, "prepare", copied)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -130,8 +130,8 @@ def test_a_debate_from_set_up_to_its_summary_by_keyboard_alone(
         page.keyboard.press("Escape")
         expect(dialog).to_be_hidden()
         expect(page.get_by_role("button", name="End debate")).to_be_focused()
+        stage.a_second = 5  # before it goes on: it could be over in a moment
         stage.held = False
-        stage.a_second = 5
         page.keyboard.press("Enter")
         expect(dialog.get_by_role("button", name="Let it go on")).to_be_focused()
         page.keyboard.press("Tab")

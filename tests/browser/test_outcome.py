@@ -264,7 +264,10 @@ def test_a_file_that_somebody_spoiled(browser: Browser, moot: Served) -> None:
         expect(page.locator("main")).to_contain_text("which cannot be read here")
 
 
-@pytest.mark.parametrize(("theme", "viewport"), [("light", WIDE), ("dark", PHONE)])
+@pytest.mark.parametrize(
+    ("theme", "viewport"),
+    [pytest.param("light", WIDE, marks=pytest.mark.stress("dark")), ("dark", PHONE)],
+)
 def test_axe_finds_nothing(
     browser: Browser, moot: Served, debates: dict[str, str], theme: Any, viewport: Any
 ) -> None:

@@ -284,7 +284,10 @@ def test_what_cannot_be_played(browser: Browser, moot: Served) -> None:
         expect(page.get_by_role("heading", level=1)).to_have_text("This debate cannot be replayed")
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 360)])
+@pytest.mark.parametrize(
+    ("theme", "width"),
+    [("light", 1280), pytest.param("dark", 360, marks=pytest.mark.stress("light"))],
+)
 def test_axe_finds_nothing(
     browser: Browser, moot: Served, duel: str, theme: Any, width: int
 ) -> None:

@@ -111,6 +111,7 @@ def test_without_a_supervisor_what_redis_forgot_stands_still(
         unharmed(cluster)
 
 
+@pytest.mark.stress("test_redis_forgets_everything")
 def test_connections_to_redis_are_reset(servers: Servers, tmp_path: Path) -> None:
     with (
         Proxy(servers.valkey.url) as proxy,
@@ -130,6 +131,7 @@ def test_connections_to_redis_are_reset(servers: Servers, tmp_path: Path) -> Non
         print(f"{proxy.resets} connections reset in {times} strokes: {unharmed(cluster)}")
 
 
+@pytest.mark.stress("test_redis_forgets_everything")
 def test_redis_is_stopped_for_a_while(servers: Servers, tmp_path: Path) -> None:
     with Cluster(tmp_path, servers, speak_seconds=0.3, lease_seconds=LONG) as cluster:
         crew(cluster)

@@ -189,6 +189,7 @@ def sleepy(root: Path, servers: Servers) -> Cluster:
     return Cluster(root, servers, speak_seconds=0.5, lease_seconds=1.0, sweep_seconds=0.1)
 
 
+@pytest.mark.stress("test_stop.py, and the simulation")
 def test_stopped_workers_are_refused(servers: Servers, tmp_path: Path) -> None:
     with sleepy(tmp_path, servers) as cluster:
         freeze(cluster, STOPS, ASLEEP)
@@ -269,6 +270,7 @@ def test_its_neighbours_lose_nothing(servers: Servers, tmp_path: Path) -> None:
         assert paused == [(cluster.ids[0],)]
 
 
+@pytest.mark.stress("test_killed_workers, and the simulation")
 def test_a_council_loses_one_seat_of_one_round(servers: Servers, tmp_path: Path) -> None:
     with Cluster(tmp_path, servers, deaths=3, lease_seconds=LONG) as cluster:
         cluster.create(1, format="council")
@@ -351,6 +353,7 @@ def test_it_fails_by_the_clock_of_the_machine(servers: Servers, tmp_path: Path, 
 # --- SIGTERM ---
 
 
+@pytest.mark.stress("test_shutdown.py, and the simulation")
 def test_sigterm_hands_its_debates_over(servers: Servers, tmp_path: Path) -> None:
     """Nobody looks after leases here, and none ends before the test would: so it hands them over,
     rather than leave them."""

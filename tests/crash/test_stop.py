@@ -53,13 +53,14 @@ def test_late_writers_are_refused(ground: Ground) -> None:
     assert violations(ground) == []
 
 
+@pytest.mark.stress("the simulation, with each guard taken out")
 def test_it_fails_without_the_fence(ground: Ground) -> None:
     """Then only the unique index stands between a late writer and a turn said twice."""
     freeze(ground, 1, no_fence)
     assert len(ground.book("fenced")) < 20
 
 
-@pytest.mark.stress("test_it_fails_without_the_fence")
+@pytest.mark.stress("the simulation, with each guard taken out")
 def test_a_turn_is_said_twice_without_fence_and_index(ground: Ground) -> None:
     ground.create(1, max_turns=2)
     for index in ("debate_turns_once", "debate_turns_cue_once"):

@@ -281,6 +281,7 @@ def test_an_event_between_reading_and_listening_is_heard(
     assert heard[-1].event == "end"
 
 
+@pytest.mark.stress("test_it_fails_when_any_seq_will_do")
 def test_it_fails_when_it_reads_before_it_listens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import pytest
 from bench import machines, streams
 
 from tests import patience
@@ -23,5 +24,6 @@ def test_the_quick_benchmark_of_the_stream_delivers_all() -> None:
     assert delivered.kept, delivered
 
 
+@pytest.mark.stress("test_the_quick_benchmark_runs")
 def test_the_quick_benchmark_of_many_machines_runs() -> None:
     assert len(machines.quick()) == 2

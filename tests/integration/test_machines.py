@@ -192,6 +192,7 @@ def test_what_a_worker_speaks_is_heard_on_the_server(
     assert spoken == {slot: text for slot, text in said.items() if slot[0] >= 2}
 
 
+@pytest.mark.stress("test_redis_forgets_everything")
 def test_nothing_is_missed_while_redis_throws_listeners_out(
     machines: Machines, server: Served, worker: Any
 ) -> None:
@@ -278,6 +279,7 @@ def test_end_calls_off_the_call_in_a_worker(
     assert len(machines.book.read("called", debate)) == 2, "the speech, and the summary"
 
 
+@pytest.mark.stress("test_end_calls_off_the_call_in_a_worker")
 def test_end_reaches_a_worker_without_redis(
     machines: Machines, server: Served, worker: Any
 ) -> None:

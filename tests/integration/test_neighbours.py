@@ -237,6 +237,7 @@ def test_a_killed_server_is_come_back_to(tmp_path: Path) -> None:
     assert heard[-1].event == "end"
 
 
+@pytest.mark.stress("test_a_killed_server_is_come_back_to")
 def test_what_a_killed_process_left_is_carried_on(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with started(home, environment=SWEEP) as (at, _), neighbour(home, 0.2, 8, held=True) as other:

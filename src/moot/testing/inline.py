@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 @cache
-def _template() -> bytes:
+def empty_database() -> bytes:
     """An empty database of this version; bringing each up from nothing would take longest."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "empty.sqlite"
@@ -35,7 +35,7 @@ def make_database(path: Path) -> None:
     """An empty one, unless there is one already."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(_template())
+        path.write_bytes(empty_database())
 
 
 class InlineDatabase:
