@@ -62,11 +62,11 @@ faketime:
 	} || { echo "The tests of wrong clocks need libfaketime: install it."; exit 1; }
 
 # Everything but the long proofs, of which it runs one of each kind (make stress runs them all).
-test: setup web chromium faketime lint
+test: setup chromium faketime
 	@echo "Running the tests on SQLite, the most demanding of them on Postgres, and the checks of types ..."
-	+@$(BESIDE) on-sqlite on-postgres types page
+	+@$(BESIDE) on-sqlite on-postgres types page lint
 
-on-sqlite:
+on-sqlite: web
 	$(PYTEST) -n 4 $(SPREAD)
 
 on-postgres:

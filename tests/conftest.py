@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.memory import memory_but_for_stress
-from tests.stress import STRESS
+from tests.stress import STRESS, examples
 
 if TYPE_CHECKING:
     from tests.services import Postgres
@@ -29,6 +30,12 @@ LONGEST = (
 )  # fmt: skip
 """Begun first: the last one to be begun is waited for by all other workers."""
 URLS = ("MOOT_DATABASE_URL", "MOOT_BROKER_URL", "MOOT_BUS_URL")
+
+# An example takes as long as the machine is busy.
+settings.register_profile(
+    "moot", deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("moot")
 
 
 def pytest_configure(config: pytest.Config) -> None:

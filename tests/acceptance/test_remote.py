@@ -259,6 +259,7 @@ def test_watch_misses_nothing_while_the_server_dies_and_comes_back(tmp_path: Pat
     assert not away.exists()
 
 
+@pytest.mark.stress("test_watch_misses_nothing_while_the_server_dies_and_comes_back")
 def test_a_terminal_shows_that_the_connection_is_lost_and_back(tmp_path: Path) -> None:
     home, away = tmp_path / "home", tmp_path / "away"
     slowly = {"MOOT_PACE": "0.05"}

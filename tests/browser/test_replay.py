@@ -369,6 +369,7 @@ def opens_its_outcome(page: Page, path: str) -> None:
     expect(page.get_by_role("button", name="Show 100 more")).to_be_visible()
 
 
+@pytest.mark.stress("test_weight.py, of a debate with many turns")
 def test_very_many_turns_never_hold_up_the_page(browser: Browser, moot: Served, long: str) -> None:
     path = f"{moot.url}/d/{long}/replay"
     busiest: dict[str, list[int]] = {}

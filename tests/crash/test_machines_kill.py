@@ -3,6 +3,7 @@
 import random
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -311,12 +312,21 @@ def test_a_wave_longer_than_the_visibility_timeout(servers: Servers, tmp_path: P
 # --- a clock that is wrong ---
 
 
-def mistimed(cluster: Cluster, clock: str, *without: str) -> None:
+def mistimed(cluster: Cluster, clock: str, *without: str) -> int:
+    """How many turns they spoke: two workers, until each has its share. A busy machine may let one
+    do almost everything."""
     cluster.supervisor()
-    cluster.worker(copies=3, without=without)
-    cluster.worker(copies=3, without=without, clock=clock)
-    cluster.create(12, TURNS, copies=3)
-    assert cluster.wait_done()
+    workers = [
+        cluster.worker(copies=3, without=without),
+        cluster.worker(copies=3, without=without, clock=clock),
+    ]
+    for dozen in range(1, 11):
+        cluster.create(12, TURNS, copies=3)
+        assert cluster.wait_done()
+        claims = Counter(claim.pid for claim in cluster.claims())
+        if min(claims[pid] for pid in workers) >= 3:
+            return 12 * TURNS * dozen
+    raise AssertionError("one of them hardly spoke")
 
 
 @pytest.mark.parametrize(
@@ -326,13 +336,11 @@ def test_a_worker_with_a_wrong_clock(servers: Servers, tmp_path: Path, clock: st
     with Cluster(
         tmp_path, servers, speak_seconds=0.3, lease_seconds=LONG, concurrency=6
     ) as cluster:
-        mistimed(cluster, clock)
+        turns = mistimed(cluster, clock)
         paid, held = cluster.bill(), len(cluster.book("held"))
-        shares = [len([c for c in cluster.claims() if c.pid == p]) for p in cluster.processes]
-        print(f"{clock}: {held} messages refused while it was spoken; claims {shares}; {paid}")
+        print(f"{clock}: {held} messages refused while it was spoken; {paid}")
         assert held > 12, "leases must be tried"
-        assert min(shares[1:]) >= 3, "by both of them"
-        assert paid.attempts == {"ok": 12 * TURNS}
+        assert paid.attempts == {"ok": turns}
         assert paid.calls == paid.turns == len(cluster.claims())
         assert cluster.violations() == []
 
@@ -343,10 +351,10 @@ def test_it_fails_by_the_clock_of_the_machine(servers: Servers, tmp_path: Path, 
     with Cluster(
         tmp_path, servers, speak_seconds=0.3, lease_seconds=LONG, concurrency=6
     ) as cluster:
-        mistimed(cluster, clock, "clock")
+        turns = mistimed(cluster, clock, "clock")
         paid = cluster.bill()
         print(f"{clock}: {paid}")
-        assert paid.calls > paid.turns == 12 * TURNS, "some were spoken by two at once"
+        assert paid.calls > paid.turns == turns, "some were spoken by two at once"
         assert len(cluster.claims()) > paid.turns, "for a live lease was taken"
 
 

@@ -634,7 +634,9 @@ def test_two_hundred_calls_at_once() -> None:
     async def crowd(router: Router, server: Wire) -> None:
         server.pause = 0.3
         models = [f"{VENDORS[place % 4]}:wire-steady" for place in range(200)]
-        replies = await asyncio.gather(*(router.speak(call(m, 30), _nothing) for m in models))
+        replies = await asyncio.gather(
+            *(router.speak(call(m, patience.seconds(30)), _nothing) for m in models)
+        )
         assert {reply.text for reply in replies} == {"".join(wire.PIECES)}
         assert server.peak >= 200
 
