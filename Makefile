@@ -62,11 +62,11 @@ faketime:
 	} || { echo "The tests of wrong clocks need libfaketime: install it."; exit 1; }
 
 # Everything but the long proofs, of which it runs one of each kind (make stress runs them all).
-test: setup chromium faketime
-	@echo "Running the tests on SQLite, the most demanding of them on Postgres, and the checks of types ..."
-	+@$(BESIDE) on-sqlite on-postgres types page lint
+test: setup web chromium faketime
+	@echo "Running the tests on SQLite, and the most demanding of them on Postgres ..."
+	+@$(BESIDE) on-sqlite on-postgres
 
-on-sqlite: web
+on-sqlite:
 	$(PYTEST) -n 4 $(SPREAD)
 
 on-postgres:
@@ -80,6 +80,7 @@ quick: setup lint
 near:
 	MOOT_SCHEDULES=100 $(PYTEST) -n 2 $(SPREAD) $(NEAR)
 
+# What needs no test: style, imports, and the types of both languages.
 check: setup web lint types page
 
 lint: setup
