@@ -278,7 +278,8 @@ def test_what_a_failed_call_used_is_known() -> None:
 @pytest.mark.parametrize("fault", ["none", "late", "stuck", "dropped", "cut", "short"])
 def test_a_call_that_was_accepted_is_counted(fault: str) -> None:
     async def counted(router: Router, server: Wire) -> None:
-        seconds = SECONDS if fault in ENDLESS else 60.0
+        seconds = SECONDS if fault in ("none", "late") else 60.0
+        seconds = 4 * SECONDS if fault == "stuck" else seconds  # words come first, even slowly
         models = [f"{vendor}:wire-{fault}" for vendor in VENDORS]
         errors = await asyncio.gather(*(fails(router, model, seconds) for model in models))
         assert len(server.requests) == len(VENDORS)
@@ -337,8 +338,11 @@ def test_which_limit_was_reached() -> None:
         for fault in ("none", "stuck"):
             error = await fails(router, f"claude:wire-{fault}", 0.5)
             assert error.message == f"Claude said nothing for 0.5 seconds. {late}"
-        error = await fails(router, "claude:wire-slow", 0.5)
-        assert error.message == f"Claude was still speaking after 2 seconds. {late}"
+        for silence in (0.5, 2, 8):  # a busy machine is silent, too
+            error = await fails(router, "claude:wire-slow", silence)
+            if "said nothing" not in error.message:
+                break
+        assert error.message == f"Claude was still speaking after {4 * silence:g} seconds. {late}"
 
     run(limits)
 
@@ -600,8 +604,10 @@ def test_a_cancelled_call_hangs_up_at_once(vendor: str, fault: str) -> None:
 def test_a_connection_that_does_not_close_delays_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     close = _Bounded.aclose
 
+    may_close = asyncio.Event()
+
     async def slowly(self: _Bounded) -> None:
-        await asyncio.sleep(1)
+        await may_close.wait()
         await close(self)
 
     async def stuck(router: Router, server: Wire) -> None:
@@ -610,6 +616,7 @@ def test_a_connection_that_does_not_close_delays_nobody(monkeypatch: pytest.Monk
             error = await fails(router, f"{vendor}:wire-stuck", 0.3)
             assert error.code == "DEBATE_ERR_PROVIDER_TIMEOUT"
             assert _left_behind, "it came back before the connection was closed"
+        may_close.set()
         await patience.soon(lambda: not _left_behind)  # in the end they all went
         monkeypatch.undo()
 
@@ -619,6 +626,7 @@ def test_a_connection_that_does_not_close_delays_nobody(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("fault", ["huge", "lines", "heavy", "endless"])
 def test_no_answer_fills_the_memory(fault: str) -> None:
     async def bounded(router: Router, _: Wire) -> None:
+        limit = patience.seconds(20)
         gc.collect()
         tracemalloc.start()
         try:
@@ -626,9 +634,9 @@ def test_no_answer_fills_the_memory(fault: str) -> None:
                 tracemalloc.reset_peak()
                 before = tracemalloc.get_traced_memory()[0]
                 if fault == "endless":
-                    await router.speak(call(f"{vendor}:wire-endless", 20), _nothing)
+                    await router.speak(call(f"{vendor}:wire-endless", limit), _nothing)
                 else:
-                    await fails(router, f"{vendor}:wire-{fault}", 20)
+                    await fails(router, f"{vendor}:wire-{fault}", limit)
                 assert tracemalloc.get_traced_memory()[1] - before < 8_000_000, vendor
         finally:
             tracemalloc.stop()
