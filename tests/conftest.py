@@ -31,7 +31,7 @@ LONGEST = (
 """Begun first: the last one to be begun is waited for by all other workers."""
 URLS = ("MOOT_DATABASE_URL", "MOOT_BROKER_URL", "MOOT_BUS_URL")
 
-# An example takes as long as the machine is busy.
+# On a busy machine an example may take long; that proves nothing.
 settings.register_profile(
     "moot", deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow]
 )
@@ -65,7 +65,7 @@ def new_files_are_copies() -> Iterator[None]:
     if STRESS:
         yield
         return
-    from moot.store import schema  # here: alembic takes a third of a second
+    from moot.store import schema  # here: not while the tests are only listed
     from moot.testing.inline import empty_database, make_database
 
     empty_database()  # by the migrations, before the copies

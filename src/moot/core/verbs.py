@@ -78,8 +78,8 @@ def retry(debate: Debate, model: str | None, warning: str | None, at: str) -> Ch
     failure = _failed(debate, "retry")
     if model and not failure.actor:
         raise StateError(
-            "It was not a speaker that failed, so another model does not help. Mend what the "
-            "failure names, then retry without a model."
+            "No speaker failed, so another model does not help. Fix what the failure names, then "
+            "retry without a model."
         )
     if model:
         debate = _recast(debate, failure.actor, model)
@@ -92,9 +92,7 @@ def skip(debate: Debate, at: str) -> Change:
     """Record the step that failed as a failed turn, and go on without it."""
     failure = _failed(debate, "skip")
     if not failure.actor:
-        raise StateError(
-            "It was not a speaker that failed, so there is no turn to skip; resume it."
-        )
+        raise StateError("No speaker failed, so there is no turn to skip. Resume the debate.")
     ahead = schedule.plan(debate)
     if not isinstance(ahead, Wave):
         raise StateError("There is no step left to skip.")
