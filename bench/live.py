@@ -112,7 +112,7 @@ def work(book: Book) -> None:
     """A worker, until it is told to stop."""
     from moot import logs
     from moot.bootstrap import load_settings
-    from moot.worker.app import run
+    from moot.worker.celery_app import run
 
     settings = load_settings()
     logs.begin(settings)

@@ -23,7 +23,7 @@ from moot.bootstrap import open_service
 from moot.engine.service import Service
 from moot.ports import Call, Reply, Say
 from moot.settings import Settings
-from moot.worker.app import run as work
+from moot.worker.celery_app import run as work
 
 DEBATES, TURNS, RUNS = 100, 20, 3
 PATIENCE = 60.0

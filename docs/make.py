@@ -1,5 +1,6 @@
 """Makes what the docs show from what the code does: `make docs`. A test sees that it was run."""
 
+import ast
 import asyncio
 import json
 import re
@@ -64,6 +65,48 @@ async def picture() -> str:
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # no request to another host
 
 
+PACKAGES = {
+    "moot": "The front door, and what every layer may use",
+    "core": "Pure. What a debate is and how it moves",
+    "outcome": "Pure. What a debate came to, from its turns",
+    "stations": "Pure. Stations, agents, and what is on air when",
+    "wire": "Pure. Each noun to JSON and back; SSE; TOML",
+    "render": "Pure. What people read: transcripts, reports, feeds, exports",
+    "engine": "The imperative shell: async, and knows ports, not adapters",
+    "store": "Tables, queries, files, replay",
+    "models": "From the name of a model to its words",
+    "models/vendors": "What one vendor needs beyond its row",
+    "models/local": "Models on this machine: servers, weights, llama.cpp",
+    "bus": "Events between those who write and those who read",
+    "dispatch": "Who advances a debate: this process, or Celery's workers",
+    "client": "A moot elsewhere, over HTTP",
+    "api": "The HTTP service",
+    "worker": "Processes on other machines",
+    "cli": "The command line",
+    "testing": "Shipped: speakers, clocks and contract suites for tests",
+    "testing/simulation": "A whole moot in one process: virtual time, and faults from a seed",
+}
+SOURCE = HERE.parent / "src" / "moot"
+UNLISTED = ("formats", "store/migrations", "store/migrations/versions")  # data, and the past
+
+
+def architecture() -> str:
+    """The map of ARCHITECTURE.md: one line for each module, as it says itself."""
+    told = (HERE.parent / "ARCHITECTURE.md").read_text().partition("<!-- map -->")[0]
+    parts = [f"{told}<!-- map -->"]
+    for package, idea in PACKAGES.items():
+        folder = SOURCE if package == "moot" else SOURCE / package
+        parts += [f"### `{package}/`", f"{idea}."]
+        rows = ["| module | what it does |", "| --- | --- |"]
+        for path in sorted(folder.glob("*.py")):
+            if package == "moot" or path.stem not in ("__init__", "__main__"):
+                said = ast.get_docstring(ast.parse(path.read_text())) or ""
+                first = re.split(r"(?<=[.:])\s+(?=[A-Z`])|\n\n", said)[0]
+                rows.append(f"| `{path.stem}` | {' '.join(first.split())} |")
+        parts.append("\n".join(rows))
+    return "\n\n".join(parts) + "\n"
+
+
 def openapi() -> str:
     """What the page's types are made from; the wheel's build has no moot to ask."""
     return json.dumps(describe(), indent=1, ensure_ascii=False) + "\n"
@@ -71,6 +114,7 @@ def openapi() -> str:
 
 def main() -> None:
     (HERE / "commands.md").write_text(commands())
+    (HERE.parent / "ARCHITECTURE.md").write_text(architecture())
     (HERE.parent / "web" / "openapi.json").write_text(openapi())
     (HERE / "run.svg").write_text(asyncio.run(picture()))
 

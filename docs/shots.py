@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
+from tests.browser.browsing import CHROMIUM
 from tests.served import Served, served
 
 from moot.models.understudy import Understudy
@@ -20,9 +21,7 @@ def main() -> None:
     HERE.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
         with served(Path(home), Understudy(0.03), model="local:understudy") as server:
-            chromium = playwright.chromium.launch(
-                executable_path="/usr/bin/chromium", args=["--no-sandbox"]
-            )
+            chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
             council, live = _debates(server)
             wide = chromium.new_page(base_url=server.url, viewport=WIDE)
             phone = chromium.new_page(base_url=server.url, viewport=PHONE, color_scheme="dark")

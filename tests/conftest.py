@@ -66,7 +66,7 @@ def new_files_are_copies() -> Iterator[None]:
         yield
         return
     from moot.store import schema  # here: not while the tests are only listed
-    from moot.testing.inline import empty_database, make_database
+    from moot.testing.inline_database import empty_database, make_database
 
     empty_database()  # by the migrations, before the copies
     prepare = schema.prepare

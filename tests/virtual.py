@@ -22,7 +22,7 @@ from moot.settings import Settings
 from moot.store.query import SqlDatabase
 from moot.store.store import open_database
 from moot.testing import virtual
-from moot.testing.inline import InlineDatabase
+from moot.testing.inline_database import InlineDatabase
 
 T = TypeVar("T")
 REAL = os.environ.get("MOOT_TEST_DATABASE") == "postgres"

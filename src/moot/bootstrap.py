@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from moot.bus.local import LocalBus
+from moot.bus.processes import LocalBus
 from moot.dispatch.inline import InlineDispatcher
 from moot.engine.advance import Advancer
-from moot.engine.agents import Agents
+from moot.engine.broadcast import Stations
 from moot.engine.finish import Filer
-from moot.engine.ids import new_id
 from moot.engine.lease import Census, Keeper
+from moot.engine.new_ids import new_id
 from moot.engine.reporting import Reporter
+from moot.engine.saved_agents import Agents
 from moot.engine.service import Service
-from moot.engine.stations import Stations
 from moot.engine.supervise import Supervisor
 from moot.engine.tail import Tail
 from moot.errors import InputError
+from moot.models.local.places import HUB, PYPI, Places, pip_files, pip_index
 from moot.models.metered import MeteredSpeaker
-from moot.models.places import HUB, PYPI, Places, pip_files, pip_index
+from moot.models.providers import Place
 from moot.models.router import UNDERSTUDY, Providers, Router, normalize
 from moot.models.understudy import Understudy
-from moot.models.vendors import Place
 from moot.ports import Bus, Clock, Dispatcher, Meter, Records, Speaker
 from moot.settings import Settings, secret
 from moot.store import schema
 from moot.store.files import Folder
 from moot.store.formats import FormatFiles
 from moot.store.query import SqlDatabase
-from moot.store.stations import SqlStations
+from moot.store.station_rows import SqlStations
 from moot.store.store import SqlStore, open_database
 
 if TYPE_CHECKING:

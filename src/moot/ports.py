@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from moot.core import prompts
-from moot.core.airing import Board, StationChange
 from moot.core.change import Change
 from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.events import Delta, Event, Speech, StatusChanged
 from moot.core.format import Format
 from moot.core.prompts import Message
-from moot.core.reading import Read, Reading
 from moot.core.schedule import Step
-from moot.core.station import Agent, Conversation, Station
 from moot.core.status import Status
-from moot.core.transcript import UNDERSTUDY
+from moot.core.voices import UNDERSTUDY
+from moot.render.reading import Read, Reading
+from moot.stations.airing import Board, StationChange
+from moot.stations.station import Agent, Conversation, Station
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +252,9 @@ class Store(Protocol):
 
     async def actions(self, debate_id: str) -> list[dict[str, Any]]: ...
 
-    async def records(self, words: str, limit: int) -> list[dict[str, Any]]:
+    async def records(
+        self, words: str, limit: int, hidden: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
         """What was written back and holds every one of the words, newest first."""
         ...
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from moot.bootstrap import load_settings, open_service
-from moot.core import codec, council
 from moot.core.debate import Debate, Turn
 from moot.core.status import Status
+from moot.outcome.result import packet_of
 from moot.ports import Speaker
 from moot.settings import Settings
 from moot.store.reindex import examine
 from moot.store.replay import document
+from moot.wire import codec
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def run_debate_mode(
                 "status": debate.status,
                 "stopReason": debate.stop_reason,
                 "degraded": debate.degraded,
-                "packet": council.decided(debate, turns)[1] if debate.outcome else None,
+                "packet": packet_of(debate, turns),
                 "warnings": list(debate.warnings),
                 "failure": codec.failure(debate.failure),
                 "folder": service.folder(debate.id),

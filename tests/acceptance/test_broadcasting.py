@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from moot.core.codec_station import conversation
-from moot.core.read_station import read_conversation
-from moot.core.station import Agent, Conversation
 from moot.core.status import STATUSES
-from moot.testing.contract import a_debate
+from moot.stations.station import Agent, Conversation
+from moot.testing.store_contract import a_debate
+from moot.wire.codec_station import conversation
+from moot.wire.read_station import read_conversation
 from tests.acceptance.test_http import Scene, motion, scene_at
 
 

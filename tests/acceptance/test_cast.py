@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from moot.bootstrap import open_service
-from moot.cli.voices import who_speaks
+from moot.cli.speakers import who_speaks
 from moot.core.debate import Debate
 from moot.core.voices import family
 from moot.errors import InputError, ProviderAuthError, StateError, StorageError

@@ -14,7 +14,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,6 +24,8 @@ import pytest
 
 from moot.bootstrap import open_service
 from moot.core.events import TurnCommitted
+from moot.models.understudy import Understudy
+from moot.ports import Call, Reply, Say
 from moot.settings import Settings
 from tests import forked, patience, services
 
@@ -298,17 +300,26 @@ def test_ctrl_c_before_anything_was_made_shows_no_traceback(tmp_path: Path) -> N
 def test_a_long_debate_goes_on_with_the_same_words_too(tmp_path: Path) -> None:
     """Longer than a small window: who resumes must remember as much as who never stopped."""
 
+    halts: list[Callable[[], Awaitable[object]]] = []
+
+    class Halting(Understudy):
+        """Somebody pauses the debate while it speaks in round 40."""
+
+        async def speak(self, call: Call, say: Say) -> Reply:
+            if halts and call.step.round == 40:
+                await halts.pop()()
+            return await super().speak(call, say)
+
     async def scene() -> tuple[list[str], list[str]]:
         asked: dict[str, Any] = {"format": "standard", "options": {"rounds": 45}}
-        async with open_service(Settings(home=tmp_path), recover=False) as service:
+        there = open_service(Settings(home=tmp_path), recover=False, speaker=Halting())
+        async with there as service:
             whole = await service.create(MOTION, **asked)
             await service.wait(whole.id)
             said = [turn.text for turn in await service.turns(whole.id)]
-            halved = await service.create(MOTION, **asked)
-            async for event in service.follow(halved.id):
-                if isinstance(event, TurnCommitted) and event.turn.round == 40:
-                    await service.pause(halved.id)
-                    break
+            halved = await service.create(MOTION, **asked, start=False)
+            halts.append(lambda: service.pause(halved.id))
+            await service.start(halved.id)
             await service.wait(halved.id)
         async with open_service(Settings(home=tmp_path), recover=False) as service:
             assert (await service.get(halved.id)).status == "paused"

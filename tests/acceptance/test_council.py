@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import pytest
 
 from moot.bootstrap import open_service
-from moot.core import packet, retry
-from moot.core.council import PHASES, ROLES
+from moot.core import retry
 from moot.errors import InputError, ProviderError, ProviderTimeoutError
+from moot.outcome import packet
 from moot.ports import Call, Reply, Say
 from moot.settings import Settings
 from moot.store import files
@@ -25,6 +25,9 @@ from moot.testing.speaker import ScriptedSpeaker
 from tests import forked, patience
 from tests.integration.councils import answer, council_speaker
 from tests.services import ask
+
+ROLES = ("Proponent", "Critic", "Analyst", "Synthesizer", "Judge")
+PHASES = ("Intake", "Round1", "Round2", "Round3", "Consensus", "Judge", "Packetize", "Writeback")
 
 T = TypeVar("T")
 MOOT = Path(sys.executable).with_name("moot")

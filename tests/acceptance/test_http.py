@@ -16,8 +16,8 @@ import httpx2
 import jsonschema_rs
 import pytest
 
-from moot.core import packet
 from moot.errors import ProviderAuthError, ProviderError
+from moot.outcome import packet
 from moot.ports import Call, Reply, Say
 from moot.testing.speaker import ScriptedSpeaker, plain
 from tests.integration import councils
@@ -268,7 +268,10 @@ def test_create(scene: Scene) -> None:
     assert done["progress"]["done"] == done["progress"]["total"] == limits["max_turns"]
 
 
-@pytest.mark.parametrize("format_", ["standard", "classic", "custom", "duel", "council"])
+FORMATS = ["standard", "classic", "custom", "duel", "council", "jury", "redteam"]
+
+
+@pytest.mark.parametrize("format_", FORMATS)
 def test_each_format_to_its_end(scene: Scene, format_: str) -> None:
     made = scene.create(motion(), format=format_)
     assert scene.wait(made["id"])["status"] == "completed"
@@ -276,6 +279,22 @@ def test_each_format_to_its_end(scene: Scene, format_: str) -> None:
     assert all(turn.keys() == TURN for turn in said)
     whole = scene.get(f"/debates/{made['id']}")
     assert whole["progress"]["done"] == len(said)
+
+
+def test_any_format_that_decides_takes_a_brief(scene: Scene) -> None:
+    brief = {"output_type": "planning", "constraints": ["no downtime"]}
+    made = scene.create(motion(), format="redteam", brief=brief)
+    assert made["brief"] == brief
+    assert scene.wait(made["id"])["status"] == "completed"
+    packet = scene.get(f"/debates/{made['id']}/packet")
+    assert (packet["outputType"], packet["constraints"]) == ("planning", ["no downtime"])
+    assert [seat["role"] for seat in packet["participants"]] == [
+        "Author", "Saboteur", "Auditor", "Referee",
+    ]  # fmt: skip
+    refused = scene.http.post("/debates", json={"motion": "So?", "format": "duel", "brief": brief})
+    assert refused.status_code == 422
+    assert refused.json()["field"] == "brief"
+    assert "comes to no decision" in refused.text
 
 
 def test_the_councils_own_request(scene: Scene) -> None:
@@ -555,7 +574,7 @@ def test_export(scene: Scene) -> None:
 
 def test_library(scene: Scene) -> None:
     names = [rules["name"] for rules in scene.get("/formats")["items"]]
-    assert sorted(names) == ["classic", "council", "custom", "duel", "standard"]
+    assert sorted(names) == ["classic", "council", "custom", "duel", "jury", "redteam", "standard"]
     found = scene.get("/providers")
     assert {"openai", "claude", "gemini", "local"} == {item["provider"] for item in found["items"]}
     assert found["default"] == ["local"]

@@ -154,7 +154,16 @@ def test_a_file_that_is_no_format_does_not_hide_the_others(tmp_path: Path) -> No
     with scene_at(tmp_path) as scene:
         listed = scene.get("/formats")
         names = [rules["name"] for rules in listed["items"]]
-        assert names == ["standard", "classic", "custom", "duel", "council", "mine"]
+        assert names == [
+            "standard",
+            "classic",
+            "custom",
+            "duel",
+            "council",
+            "jury",
+            "redteam",
+            "mine",
+        ]
         assert listed["items"][-1]["stages"][0]["title"] == "Open floor"
         problems = {problem["file"]: problem["detail"] for problem in listed["problems"]}
         assert list(problems) == ["My own.toml", "bad.toml", "worse.toml"]

@@ -22,12 +22,12 @@ import pytest
 from moot.bootstrap import open_service
 from moot.cli.main import main
 from moot.cli.screen import LOST
+from moot.client.remote import Remote
 from moot.core import verbs
 from moot.core.debate import Debate
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.engine.service import Service
 from moot.ports import Call, Reply, Say
-from moot.remote import Remote
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker
 from tests.acceptance.test_command_line import (
@@ -372,7 +372,7 @@ def test_people_see_it_as_at_home(server: Served, tmp_path: Path) -> None:
 def test_long_lists_come_page_by_page(
     server: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("moot.remote.PAGE", 5)
+    monkeypatch.setattr("moot.client.remote.PAGE", 5)
     for number in range(14):
         server.create(f"{'Zebras' if number < 3 else 'Horses'} {number}?", start=False)
     for limit, words, count in ((9, "horses", 9), (1000, "horses", 11), (1000, "zebras", 3)):

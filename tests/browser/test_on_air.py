@@ -137,7 +137,8 @@ def test_a_long_conversation_keeps_its_measure(
 
 
 def test_what_comes_and_what_was(browser: Browser, tmp_path: Path) -> None:
-    with served(tmp_path / "home", Stage(line)) as moot, visit(browser, moot.url) as tab:
+    asks = {"permissions": ["clipboard-write"]}
+    with served(tmp_path / "home", Stage(line)) as moot, visit(browser, moot.url, **asks) as tab:
         on = station(moot, zone="Pacific/Kiritimati")
         hidden = station(moot, "Hidden", public=False)
         page = tab.open(f"/air/{on}")
@@ -269,6 +270,7 @@ def test_it_is_read_aloud_when_asked_for_with_a_voice_for_each(
         page.get_by_role("region", name="Station").evaluate("one => one.scrollTo(0, 0)")
         page.get_by_role("button", name="Read aloud").click()  # one that is over: from the top
         expect(current).to_have_attribute("id", f"turn-{turns[0]['seq']}")
+        page.wait_for_function("before => window.said.length > before", arg=len(heard))
         page.evaluate("() => { sessionStorage.cancelled = 'no' }")
         page.goto(f"{moot.url}/air/nothing")
         page.wait_for_function("() => sessionStorage.cancelled === 'yes'")  # it stops who leaves

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from moot.errors import ProviderError, ProviderRefusedError
 from moot.ports import Call
@@ -178,6 +178,27 @@ def test_the_graph_and_its_words_by_keyboard(
         page.keyboard.press("Enter")
         expect(page).to_have_url(re.compile(r"#turn-\d+$"))
         expect(page.locator("article.turn:focus")).to_contain_text("Why now?")
+
+
+def test_a_council_from_before_formats_said_what_they_come_to(
+    browser: Browser, moot: Served, debates: dict[str, str]
+) -> None:
+    def before(route: Route) -> None:
+        debate = route.fetch().json()
+        debate["rules"]["outcome"] = "packet"
+        roles = debate["rules"]["roster"]["roles"]
+        debate["rules"]["roster"]["roles"] = [role["name"] for role in roles]
+        route.fulfill(json=debate)
+
+    with visit(browser, moot.url) as tab:
+        tab.context.route(f"**/debates/{debates['council']}", before)
+        page = opened(tab, debates["council"])
+        expect(page.get_by_role("heading", level=1)).to_have_text("Ship it")
+        expect(page.locator(".tallies .column").first).to_contain_text("Round 1")
+        graph = page.get_by_role("group", name="Who challenged whom")
+        expect(graph.locator("a.node")).to_have_count(5)
+        expect(graph.locator("a.badge")).to_have_count(5)
+        expect(page.get_by_role("list", name="Revisions").locator("> li")).to_have_count(5)
 
 
 def test_downloads(browser: Browser, moot: Served, debates: dict[str, str], tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from moot.core.debate import Debate, Participant, Turn, Usage
-from moot.core.reading import Point, Reading
-from moot.core.report import report
-from moot.core.report_page import html
-from moot.testing.contract import AT, a_debate, a_turn
+from moot.render.reading import Point, Reading
+from moot.render.report import report
+from moot.render.report_page import html
+from moot.testing.store_contract import AT, a_debate, a_turn
 from tests.browser.browsing import NARROW_OR_WIDE
 
 ELSEWHERE = "https://evil.example"

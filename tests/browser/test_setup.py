@@ -154,6 +154,127 @@ def test_a_council_has_its_own_short_form(browser: Browser, moot: Served) -> Non
         assert models["Critic"] == "local:sharp"
 
 
+MINE = """\
+name = "mine"
+title = "Workshop"
+description = "An author proposes, a critic asks, a referee decides."
+rules = "It is a workshop: a proposal is tested by one question and then decided."
+on_failure = "degrade"
+
+[outcome]
+stands = ["draft"]
+verdict = "ruling"
+
+[[roster.roles]]
+name = "Author"
+brief = "Propose something that can be done."
+model = "local:understudy"
+
+[[roster.roles]]
+name = "Critic"
+
+[[roster.roles]]
+name = "Referee"
+
+[[stages]]
+name = "draft"
+title = "First draft"
+speakers = ["Author"]
+answer = "position"
+ask = "Propose."
+
+[[stages]]
+name = "question"
+speakers = ["Critic"]
+answer = "challenge"
+ask = "Ask the {target} what the proposal must answer."
+targets = {Critic = "Author"}
+
+[[stages]]
+name = "ruling"
+speakers = ["Referee"]
+kind = "verdict"
+answer = "verdict"
+ask = "Decide."
+"""
+
+
+def test_a_format_of_ones_own_with_roles_runs_as_itself(browser: Browser, tmp_path: Path) -> None:
+    folder = tmp_path / "home" / "formats"
+    folder.mkdir(parents=True)
+    (folder / "mine.toml").write_text(MINE)
+    with served(tmp_path / "home") as moot, visit(browser, moot.url) as tab:
+        page = tab.open("/new")
+        page.get_by_role("radio", name="Workshop").check()
+        page.get_by_label("Problem").fill("Should we move to Postgres?")
+        page.get_by_role("button", name="Next").click()
+        expect(page.get_by_role("group", name="Seat 1")).to_have_count(0)
+        author = page.get_by_label("Author")
+        expect(author).to_contain_text("The format’s choice (local:understudy)")
+        expect(author).to_have_accessible_description("Propose something that can be done.")
+        page.get_by_label("Critic").select_option("…")
+        page.get_by_label("Critic: provider:name").fill("nobody:here")
+        expect(page.get_by_text("There is no provider nobody")).to_be_visible()
+        page.get_by_label("Critic: provider:name").fill("local:understudy")
+        page.get_by_label("Constraints").fill("no downtime")
+        page.get_by_label("Kept in the records as").select_option("worklog")
+        assert not violations(page)
+        page.get_by_role("button", name="Start the debate").click()
+        made = moot.wait(id_of(page))
+        assert made["format"] == "mine"
+        assert made["brief"] == {
+            "output_type": "decision", "constraints": ["no downtime"],
+            "writeback_record_type": "worklog",
+        }  # fmt: skip
+        page.get_by_role("link", name="Outcome", exact=True).click()
+        expect(page.locator(".kicker")).to_contain_text("Workshop · decision")
+        expect(page.get_by_role("heading", level=1)).to_have_text(
+            made["outcome"]["selected_option"]
+        )
+        expect(page.locator("main")).to_contain_text("No model spoke for Author, Critic, Referee")
+        graph = page.get_by_role("group", name="Who challenged whom")
+        expect(graph.locator(".node")).to_have_count(2)
+        graph.scroll_into_view_if_needed()
+        assert not violations(page)
+        expect(page.get_by_role("list", name="Challenges")).to_contain_text("Critic")
+        expect(page.get_by_role("list", name="Positions").locator("> li")).to_have_count(1)
+        expect(page.get_by_role("heading", name="What it took")).to_be_visible()
+        assert not violations(page)
+
+
+def test_a_jury_of_three_decides_by_a_vote(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path / "home") as moot, visit(browser, moot.url) as tab:
+        page = tab.open("/new")
+        page.get_by_role("radio", name="Jury").check()
+        page.get_by_label("Problem").fill("Should we move to Postgres?")
+        page.get_by_role("button", name="Next").click()
+        expect(page.get_by_role("group", name="Seat 3")).to_be_visible()
+        expect(page.get_by_label("Stance")).to_have_count(0)  # each finds its own position
+        page.get_by_label("What should come of it").select_option("evaluation")
+        assert not violations(page)
+        page.get_by_role("button", name="Keep for later").click()
+        debate_id = id_of(page)
+        page.get_by_role("button", name="Start", exact=True).click()
+        made = moot.wait(debate_id)
+        assert [seat["stance"] for seat in made["participants"]] == ["neutral"] * 3
+        assert made["brief"]["output_type"] == "evaluation"
+        assert made["outcome"]
+        page.get_by_role("link", name="Outcome", exact=True).click()
+        expect(page.locator(".kicker")).to_contain_text("Jury · evaluation")
+        expect(page.get_by_role("heading", level=1)).to_have_text(
+            made["outcome"]["selected_option"]
+        )
+        expect(page.locator(".tallies .column")).to_have_count(2)
+        expect(page.locator(".tallies .column").first).to_contain_text("Answers")
+        stood = page.get_by_role("list", name="Who stood where")
+        expect(stood.locator("> li")).to_have_count(3)
+        for seat in made["participants"]:
+            expect(stood).to_contain_text(seat["name"])
+        expect(page.get_by_role("group", name="Who challenged whom")).to_have_count(0)
+        expect(page.get_by_role("heading", name="What it took")).to_be_visible()
+        assert not violations(page)
+
+
 def test_one_that_is_kept_for_later_waits_to_be_started(browser: Browser, moot: Served) -> None:
     with visit(browser, moot.url) as tab:
         page = tab.open("/new")

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import redis as redis_py
 
-from moot.bus import local, redis
-from moot.bus.local import LocalBus
+from moot.bus import processes, redis
 from moot.bus.memory import MemoryBus
+from moot.bus.processes import LocalBus
 from moot.bus.redis import RedisBus
 from moot.testing.bus_contract import BusContract, SharedBusContract
 from moot.testing.bus_peer import Make
@@ -58,7 +58,7 @@ class TestLocal(SharedBusContract):
 
     @pytest.fixture
     def impatient(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(local, "SILENT_SECONDS", SECONDS)
+        monkeypatch.setattr(processes, "SILENT_SECONDS", SECONDS)
 
 
 class Neighbour:

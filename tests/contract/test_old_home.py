@@ -25,10 +25,10 @@ from moot.bootstrap import open_service
 from moot.core import retry
 from moot.core.debate import Debate, Turn
 from moot.core.events import Event
-from moot.core.export import KINDS
 from moot.core.status import FINAL, RUNNABLE
 from moot.engine.service import Service
 from moot.ports import Call, Search
+from moot.render.export import KINDS
 from moot.settings import Settings
 from moot.store import files, schema
 from moot.store.reindex import examine, reindex

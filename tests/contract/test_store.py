@@ -33,7 +33,7 @@ from moot.store.postgres import PostgresDatabase
 from moot.store.query import Connection, Cursor, Driver, SqlDatabase
 from moot.store.store import SqlStore, open_database
 from moot.store.tables import metadata
-from moot.testing.contract import (
+from moot.testing.store_contract import (
     SEARCHES,
     StoreContract,
     a_debate,

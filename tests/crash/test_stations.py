@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from moot.core import airing
-from moot.core.station import Conversation
 from moot.core.times import seconds
 from moot.engine.service import Service
+from moot.stations import airing
+from moot.stations.station import Conversation
 from tests.crash.weeks import Studio, minutes_of, studio
 from tests.stress import STRESS
 

@@ -23,12 +23,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from moot.bootstrap import open_service
-from moot.core.station import Conversation
 from moot.dispatch.inline import InlineDispatcher
 from moot.engine import finish
 from moot.engine.service import Service
 from moot.ports import Call, Reply, Say
 from moot.settings import Settings
+from moot.stations.station import Conversation
 from moot.store.files import Folder
 from moot.testing.speaker import ScriptedSpeaker
 from tests.crash.harness import Books

@@ -37,7 +37,7 @@ from moot.errors import ProviderError
 from moot.ports import Call
 from moot.store.postgres import PostgresDatabase
 from moot.testing.speaker import plain
-from moot.worker import app
+from moot.worker import celery_app
 from tests.crash.harness import Books, Noted
 from tests.integration.councils import answer
 
@@ -160,7 +160,7 @@ def be(told: dict[str, Any]) -> None:
     if told.get("place"):
         books.die_at(told["place"])
     speaker = Noted(books, told["seconds"], script(told.get("poison", []), books))
-    app.run(settings, speaker=speaker, ready=lambda: books.note("ready", str(os.getpid())))
+    celery_app.run(settings, speaker=speaker, ready=lambda: books.note("ready", str(os.getpid())))
 
 
 def born(told: dict[str, Any]) -> None:

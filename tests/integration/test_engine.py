@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from moot.core import codec, read
 from moot.core.debate import Usage
 from moot.core.events import Delta, StatusChanged, TurnCommitted
 from moot.engine import advance
@@ -20,6 +19,7 @@ from moot.errors import (
 from moot.ports import Call, Reply, Say
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker, plain
+from moot.wire import codec, read
 from tests.integration.councils import council_speaker
 from tests.integration.homes import damage, dead_owner
 from tests.integration.speakers import add_chorus

@@ -21,19 +21,20 @@ import pytest
 
 from moot.bootstrap import open_service
 from moot.cli.doctor import examine
-from moot.core import retry, shapes
+from moot.core import answers, retry
+from moot.core.built_in import BUILT_IN
 from moot.core.debate import Debate
 from moot.core.prompts import Message
 from moot.core.schedule import Step
 from moot.engine import advance
 from moot.errors import ProviderAbsentError, ProviderContextError, ProviderUnavailableError
-from moot.models import brief
-from moot.models.llama import Child, Llama, Size
-from moot.models.local import LocalServer
+from moot.models.local import brief
+from moot.models.local.llama import Child, Llama, Size
+from moot.models.local.servers import LocalServer
+from moot.models.local.small_shapes import narrowed
+from moot.models.local.speed import Speed
+from moot.models.local.weights import Shelf
 from moot.models.router import UNDERSTUDY, Providers, Router
-from moot.models.shelf import Shelf
-from moot.models.small_shapes import narrowed
-from moot.models.speed import Speed
 from moot.models.understudy import Understudy
 from moot.ports import Call, ModelCard, Reply, Say
 from moot.settings import Settings
@@ -171,7 +172,7 @@ def test_nobody_else_on_the_machine_may_ask(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("small", [False, True])
-@pytest.mark.parametrize("name", list(shapes.SHAPES))
+@pytest.mark.parametrize("name", list(BUILT_IN))
 def test_the_grammar_holds_whatever_is_said(
     stage: Stage, name: str, small: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,13 +180,13 @@ def test_the_grammar_holds_whatever_is_said(
     monkeypatch.setattr(brief, "_LETTERS", 0.5)  # of a token here: with them it also writes spaces
 
     async def main() -> None:
-        schema = shapes.schema(name)
+        schema = answers.schema(name, BUILT_IN[name], {})
         known = {"turns": [1, 2, 16], "option": ["A", 'B “or” C\n"D"']}
         asked = call(tokens=1500, schema=narrowed(schema, known) if small else schema, seconds=60.0)
         reply = await stage.router.speak(asked, nothing)
         assert not reply.cut
         said = json.loads(reply.text)
-        shapes.SHAPES[name].model_validate(said)
+        answers.read(name, BUILT_IN[name], said, {})
         if small and "position" in said:  # a few words, so that no role's name is one
             assert re.fullmatch(r"[A-Z][A-Za-z0-9'-]+( [A-Za-z0-9'-]+){1,15}", said["position"])
 
@@ -438,8 +439,8 @@ def test_it_stops_when_idle_and_starts_again(tmp_path: Path, file: Path) -> None
 PARENT = """
 import asyncio, sys
 from pathlib import Path
-from moot.models.llama import Llama, Size
-from moot.models.shelf import Shelf
+from moot.models.local.llama import Llama, Size
+from moot.models.local.weights import Shelf
 
 async def main():
     llama = Llama(size=Size(1, 1, 64))
@@ -572,7 +573,7 @@ def test_a_model_that_is_here_and_not_in_use_is_named_and_how_to_use_it(
 def test_without_llama_cpp_the_understudy_speaks_and_says_what_to_install(
     tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("moot.models.embedded.installed", lambda: False)
+    monkeypatch.setattr("moot.models.local.embedded.installed", lambda: False)
 
     async def main() -> None:
         async with opened(make(furnish(tmp_path, file))) as router:

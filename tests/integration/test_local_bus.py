@@ -17,9 +17,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from moot.bus import local
-from moot.bus.local import LocalBus
+from moot.bus import processes
 from moot.bus.peers import Peers
+from moot.bus.processes import LocalBus
 from moot.testing.bus_peer import (
     PATIENCE,
     Ear,
@@ -98,13 +98,13 @@ async def test_without_a_loop_it_is_sent_at_once(ground: Ground) -> None:
 async def test_one_who_does_not_read_is_told_so_often_and_no_more(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "ANSWER_TRIES", 3)
+    monkeypatch.setattr(processes, "ANSWER_TRIES", 3)
     async with started(ground.make) as (bus,), peers(ground.make, 1) as (stuck,):
         await meet(bus, stuck)
         with stuck.stopped():
             Talk(bus).say("more than it can take " * 100_000)
             await bus._answer(bus._peers.names()[0])
-            monkeypatch.setattr(local, "ANSWER_TRIES", 10**9)
+            monkeypatch.setattr(processes, "ANSWER_TRIES", 10**9)
             bus._owe(bus._peers.names()[0], ["d"])
             await until(lambda: bus._telling)
             await bus.close()  # which waits for nobody
@@ -283,7 +283,7 @@ async def test_alone_publishing_costs_next_to_nothing(
         looks.append(me)
         look(self, me)
 
-    monkeypatch.setattr(local, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(processes, "time", SimpleNamespace(monotonic=lambda: now))
     monkeypatch.setattr(Peers, "look", noted)
     async with started(ground.make) as (bus,):
         for _ in range(3):
@@ -294,5 +294,5 @@ async def test_alone_publishing_costs_next_to_nothing(
             assert len(looks) <= 1
             assert bus._timer is None
             assert bus._outbox.take() == []
-            now += local.LOOK_SECONDS
+            now += processes.LOOK_SECONDS
         assert looks == [bus._name]

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from moot.core.debate import Usage
-from moot.core.transcript import UNDERSTUDY
+from moot.core.voices import UNDERSTUDY
 from moot.ports import Call, ModelCard, Reply, Say
 from tests.served import Served, started
 from tests.sse import Client, Heard, keep, seqs, speeches, watch

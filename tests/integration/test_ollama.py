@@ -20,14 +20,14 @@ from moot.errors import (
     ProviderUnavailableError,
     ProviderUnknownModelError,
 )
-from moot.models.ollama import read_window
+from moot.models.local.weights import Shelf
 from moot.models.router import UNDERSTUDY, Providers, Router
-from moot.models.shelf import Shelf
 from moot.models.understudy import Understudy
+from moot.models.vendors.ollama import read_window
 from moot.ports import Call
 from tests import tiny_gguf
 from tests.unit.core.test_prompts import debate_of, steps_of
-from tests.unit.models.test_small import call_of
+from tests.unit.models.local.test_small import call_of
 
 PIECES = ("Well, ", "the town ", "needs it.")
 

@@ -20,7 +20,7 @@ from moot.store import postgres, reindex, schema
 from moot.store.postgres import PostgresDatabase
 from moot.store.query import Connection
 from moot.store.reindex import Reindexed, examine
-from moot.testing.contract import a_debate
+from moot.testing.store_contract import a_debate
 from tests.integration.test_replay import DISAGREEMENTS, a_home, hold
 from tests.patience import seconds
 from tests.services import Postgres, Proxy, ask

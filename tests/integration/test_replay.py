@@ -19,7 +19,7 @@ import pytest
 
 import moot
 from moot.bootstrap import open_service
-from moot.core import codec, retry
+from moot.core import retry
 from moot.core.debate import Debate, Turn
 from moot.core.events import TurnCommitted
 from moot.errors import InputError, NotFoundError
@@ -32,6 +32,7 @@ from moot.store.files import as_json
 from moot.store.query import Connection
 from moot.store.reindex import Reindexed, examine, reindex
 from moot.store.replay import document, read_folder
+from moot.wire import codec
 from tests import forked
 from tests.integration.councils import council_speaker
 from tests.stress import STRESS

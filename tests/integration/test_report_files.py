@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moot.core import report_page, report_text
+from moot.render import report_page, report_text
 from moot.store import files
 from tests.integration.councils import Voices
 from tests.integration.homes import reindexed

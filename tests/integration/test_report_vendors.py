@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from moot.bootstrap import open_service
-from moot.core.reading import Reading, of_report
+from moot.render.reading import Reading, of_report
 from moot.settings import Settings
 from tests import forked
 from tests.integration import wire

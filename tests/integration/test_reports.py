@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from moot.core import prompts, reading, report, report_text
+from moot.core import prompts
 from moot.core.debate import Debate, Usage
 from moot.engine import failpoints, reporting
 from moot.engine.service import Service
@@ -20,6 +20,7 @@ from moot.errors import (
     StateError,
 )
 from moot.ports import Call, ReportRow
+from moot.render import reading, report, report_text
 from moot.store import files
 from tests.integration.councils import Voices, council_speaker, well, written
 from tests.integration.reporting import (

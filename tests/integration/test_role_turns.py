@@ -13,10 +13,11 @@ import psycopg
 import pytest
 
 from moot.bootstrap import open_service
-from moot.core.council import ROLES
 from moot.core.debate import Turn
 from moot.settings import Settings
 from tests.conftest import on_a_fresh_one
+
+ROLES = ("Proponent", "Critic", "Analyst", "Synthesizer", "Judge")
 
 COLUMNS = "seq, round, role, target_role, position, confidence, challenges, revisions"
 QUERY = f"SELECT {COLUMNS} FROM debate_role_turns WHERE debate_id = '%s' ORDER BY seq"

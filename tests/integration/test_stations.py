@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from moot.core.airing import GRACE_SECONDS
 from moot.engine.service import Service
 from moot.errors import ConflictError, InputError, NotFoundError, StateError
 from moot.settings import Settings
-from moot.store import stations as store
+from moot.stations.airing import GRACE_SECONDS
+from moot.store import station_rows as store
 from moot.testing.clock import FrozenClock
 from moot.testing.speaker import ScriptedSpeaker
 from tests.virtual import MODEL, engine, go

@@ -13,12 +13,12 @@ from urllib.parse import quote
 import pytest
 
 from moot.api import hub, server, stream
-from moot.core.codec import LISTED
 from moot.core.debate import Usage
 from moot.core.events import Delta, Event
 from moot.errors import ProviderError, ProviderUnavailableError
 from moot.ports import Call, ModelCard, Reply, Say
 from moot.testing.speaker import ScriptedSpeaker, plain
+from moot.wire.codec import LISTED
 from tests.served import Served, served
 from tests.sse import DURABLE, Client, Heard, keep, seqs, speeches, watch
 

@@ -16,7 +16,7 @@ from moot.errors import DuplicateError, NotFoundError, StateError
 from moot.store import group, runs
 from moot.store.postgres import PostgresDatabase
 from moot.store.query import Connection
-from moot.testing.contract import a_debate
+from moot.testing.store_contract import a_debate
 from tests.services import Postgres, Proxy, ask
 
 LONG = 60.0  # seconds, for what comes at once or never

@@ -15,15 +15,15 @@ from typing import Any, cast
 
 import pytest
 
-from moot.core import prompts, shapes
+from moot.core import answers, prompts
 from moot.core.debate import Debate
 from moot.core.prompts import Message
 from moot.core.schedule import Step
 from moot.errors import ProviderAuthError, ProviderError, ProviderTimeoutError
+from moot.models.connection import _Bounded
+from moot.models.providers import Place
 from moot.models.router import Providers, Router
 from moot.models.speak import _left_behind
-from moot.models.vendors import Place
-from moot.models.wire import _Bounded
 from moot.ports import WHOLE, Call, ModelCard, Reply, Say
 from tests import patience
 
@@ -31,7 +31,7 @@ from tests import patience
 from tests.integration import wire
 from tests.integration.wire import Wire
 from tests.unit.core.test_prompts import steps_of
-from tests.unit.models.test_small import council
+from tests.unit.models.local.test_small import council
 
 KEY = "sk-canary-7f3a"
 VENDORS = ("openai", "claude", "gemini", "local")
@@ -530,7 +530,7 @@ def test_json_where_it_is_asked_for() -> None:
         for vendor in VENDORS:
             said: list[str] = []
             reply = await router.speak(call(f"{vendor}:wire-json", schema=SCHEMA), said.append)
-            assert shapes.find(reply.text) == {"claim": "yes"}
+            assert answers.find(reply.text) == {"claim": "yes"}
             assert said == []
             assert "claim" in str(server.requests[-1].body)
         assert "json_schema" in str(server.requests[-1].body)  # a grammar, on a local server

@@ -8,16 +8,16 @@ from moot.bootstrap import Instead
 from moot.core import moves, verbs
 from moot.core.debate import Debate, Failure, Turn
 from moot.core.events import StatusChanged
-from moot.core.reading import Read
 from moot.errors import (
     ProviderRefusedError,
     StateError,
 )
 from moot.ports import Call, Filed, Reply, Say
+from moot.render.reading import Read
 from moot.settings import Settings
 from moot.store.files import Folder
 from moot.store.replay import read_folder
-from moot.testing.contract import a_debate
+from moot.testing.store_contract import a_debate
 from tests.integration.councils import COUNCIL, council_speaker
 from tests.integration.homes import damage
 from tests.integration.speakers import Gated, add_chorus, in_flight

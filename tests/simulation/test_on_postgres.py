@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from moot.testing.simulation.run import simulate
+from moot.testing.simulation.runner import simulate
 from tests.services import Postgres
 from tests.simulation.told import check
 from tests.stress import STRESS

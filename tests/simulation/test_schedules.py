@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from moot.testing.simulation.people import ON_STATIONS, VERBS
-from moot.testing.simulation.run import simulate_all
+from moot.testing.simulation.runner import simulate_all
 from moot.testing.simulation.world import Result
 from tests.simulation.told import check
 

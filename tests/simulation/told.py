@@ -2,7 +2,7 @@
 
 import pytest
 
-from moot.testing.simulation.run import replay_hint
+from moot.testing.simulation.runner import replay_hint
 from moot.testing.simulation.world import Result
 
 

@@ -3,19 +3,44 @@
 import importlib.util
 import re
 from pathlib import Path
+from typing import Any
 
 from moot.core.format import parse
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_command_reference_is_up_to_date() -> None:
+def made() -> Any:
+    """`docs/make.py`, which makes what is compared here."""
     spec = importlib.util.spec_from_file_location("docs_make", ROOT / "docs" / "make.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert (ROOT / "docs" / "commands.md").read_text() == module.commands(), "run `make docs`"
+    return module
+
+
+def test_the_command_reference_is_up_to_date() -> None:
+    assert (ROOT / "docs" / "commands.md").read_text() == made().commands(), "run `make docs`"
+
+
+def test_the_map_shows_every_module_with_what_it_does() -> None:
+    make, page = made(), (ROOT / "ARCHITECTURE.md").read_text()
+    assert page == make.architecture(), "run `make docs`"
+    folders = {
+        path.parent.relative_to(make.SOURCE).as_posix() for path in make.SOURCE.rglob("*.py")
+    }
+    assert folders - {"."} - set(make.UNLISTED) == make.PACKAGES.keys() - {"moot"}
+    assert not re.findall(r"^\| `\w+` \|  \|$", page, re.MULTILINE), (
+        "a module says nothing of itself"
+    )
+
+
+def test_no_module_name_is_used_twice() -> None:
+    make = made()
+    names = [path.stem for path in make.SOURCE.rglob("*.py") if "migrations" not in path.parts]
+    twice = {name for name in names if names.count(name) > 1}
+    assert twice == {"__init__", "__main__"}
 
 
 def test_the_example_format_of_the_docs_is_a_format() -> None:

@@ -14,8 +14,8 @@ from tests.patience import seconds
 
 from moot.api.problems import ProblemError
 from moot.api.signing import Signed, verify
-from moot.core.toml import loads
 from moot.settings import Settings
+from moot.wire.toml import loads
 
 PAGE = (Path(__file__).parents[2] / "docs" / "stations.md").read_text()
 CONVERSATION = "debate_20270131_180000_abcdef"

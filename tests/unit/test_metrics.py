@@ -249,7 +249,7 @@ def test_a_note_costs_microseconds() -> None:
 
 def test_who_does_not_serve_does_not_import_it() -> None:
     code = (
-        "import sys, moot.cli.main, moot.cli.run, moot.bootstrap; "
+        "import sys, moot.cli.main, moot.cli.run_commands, moot.bootstrap; "
         "print([n for n in sys.modules if n == 'moot.metrics' or n.startswith('prometheus')"
         " or n.startswith('opentelemetry.sdk')])"
     )

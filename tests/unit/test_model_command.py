@@ -12,8 +12,8 @@ from tests.mirror import Mirror
 
 from moot.cli import model_need
 from moot.cli.main import main
-from moot.models import catalog
-from moot.models.shelf import Shelf
+from moot.models.local import catalog
+from moot.models.local.weights import Shelf
 from moot.settings import Settings
 
 FILE = "/maker/tiny/resolve/main/tiny.gguf"

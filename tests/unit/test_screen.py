@@ -6,7 +6,7 @@ from rich.console import Console
 
 from moot.cli.screen import Screen
 from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
-from moot.testing.contract import AT, a_debate, a_turn
+from moot.testing.store_contract import AT, a_debate, a_turn
 
 DEBATE = a_debate()
 ID = DEBATE.id

@@ -14,16 +14,16 @@ from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
 from moot.api import (
-    agents,
-    debates,
-    events,
+    agent_routes,
+    debate_routes,
+    event_routes,
     health,
     hooks,
     library,
     on_air,
     openapi,
     problems,
-    stations,
+    station_routes,
 )
 from moot.api.common import Context, Figures
 from moot.api.hub import Shown
@@ -32,12 +32,12 @@ from moot.api.security import Gate
 from moot.api.server import Server, config, more_files
 from moot.api.stream import Streams
 from moot.bootstrap import open_service
-from moot.core import codec
 from moot.engine.service import Service
 from moot.errors import MootError
 from moot.metrics import Metrics
 from moot.ports import Speaker
 from moot.settings import Settings, secret
+from moot.wire import codec
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,16 @@ def _routes() -> FastAPI:
         generate_unique_id_function=_operation_id,
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
-    for routes in (debates, events, agents, stations, hooks, on_air, library, health):
+    for routes in (
+        debate_routes,
+        event_routes,
+        agent_routes,
+        station_routes,
+        hooks,
+        on_air,
+        library,
+        health,
+    ):
         app.include_router(routes.router)
     _add_docs(app)
     add_page(app)

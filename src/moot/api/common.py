@@ -12,10 +12,10 @@ from moot.api import problems
 from moot.api.problems import ProblemError
 from moot.api.schemas import ID_EXAMPLE, ID_PATTERN, SLUG_PATTERN
 from moot.api.stream import Streams
-from moot.core import codec
 from moot.engine.service import Service
 from moot.metrics import Metrics
 from moot.settings import Settings
+from moot.wire import codec
 
 COUNT_SECONDS = 5.0
 

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request, Response
 from moot.api import schemas_station as schemas
 from moot.api import signing
 from moot.api.common import ConversationId, JsonRoute, Moot, as_json, refusals
-from moot.core import codec_station
 from moot.errors import ConflictError, InputError
+from moot.wire import codec_station
 
 router = APIRouter(tags=["stations"], route_class=JsonRoute)
 ASKED = {

@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from moot.core import codec, public
 from moot.core.debate import Debate
 from moot.core.events import Delta, Event, StatusChanged
 from moot.core.status import FINAL
 from moot.engine.service import Service
+from moot.wire import codec, public
 
 RING_FRAMES = 256
 RING_BYTES = 1 << 20

@@ -10,13 +10,13 @@ from fastapi import APIRouter, Request, Response
 
 from moot.api import schemas_station as schemas
 from moot.api.common import Context, DebateId, Moot, StationId, as_json, refusals
-from moot.api.debates import last_heard
-from moot.api.events import HEARD, First, Last, stream_of
-from moot.core import codec, codec_station, public
-from moot.core.feed import rss
-from moot.core.station import Conversation, Station
+from moot.api.debate_routes import last_heard
+from moot.api.event_routes import HEARD, First, Last, stream_of
 from moot.core.status import FINAL
 from moot.errors import NotFoundError
+from moot.render.feed import rss
+from moot.stations.station import Conversation, Station
+from moot.wire import codec, codec_station, public
 
 router = APIRouter(tags=["on air"])
 FRESH = {"Cache-Control": "no-cache"}

@@ -11,7 +11,6 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 
-from moot.core import codec
 from moot.errors import (
     InputError,
     MootError,
@@ -20,6 +19,7 @@ from moot.errors import (
     StateError,
     StorageError,
 )
+from moot.wire import codec
 
 log = logging.getLogger(__name__)
 

@@ -102,6 +102,20 @@ class LimitsAsked(Asked):
     ) = LATER
 
 
+OutputType = Literal["decision", "writing", "architecture", "planning", "evaluation"]
+Constraints = Annotated[
+    list[Annotated[str, Field(min_length=1)]], Field(max_length=MAX_CONSTRAINTS)
+]
+
+
+class BriefAsked(Asked):
+    """What is asked for beside the motion, of a format that comes to a decision."""
+
+    output_type: OutputType = "decision"
+    constraints: Constraints = []
+    writeback_record_type: Literal["decision", "worklog"] | None = None
+
+
 class DebateAsked(Asked):
     """A debate to be held."""
 
@@ -130,6 +144,7 @@ class DebateAsked(Asked):
         ]
         | None
     ) = LATER
+    brief: BriefAsked | None = LATER
     start: Annotated[bool, Field(description="Or let it wait, `scheduled`.")] = True
 
     model_config = ConfigDict(
@@ -161,10 +176,8 @@ class CouncilAsked(Asked):
     """A problem for the council. Names may be written in camelCase as well."""
 
     problem: Annotated[str, Field(min_length=1, max_length=MAX_MOTION)]
-    output_type: Literal["decision", "writing", "architecture", "planning", "evaluation"]
-    constraints: Annotated[
-        list[Annotated[str, Field(min_length=1)]], Field(max_length=MAX_CONSTRAINTS)
-    ] = []
+    output_type: OutputType
+    constraints: Constraints = []
     participants: Annotated[list[CouncilSeatAsked], Field(max_length=MAX_PARTICIPANTS)] = []
     max_turn_seconds: Annotated[float, Field(ge=5, le=120)] | None = None
     max_turn_tokens: Annotated[int, Field(ge=128, le=4096)] | None = None

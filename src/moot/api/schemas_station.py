@@ -20,15 +20,15 @@ from moot.api.schemas import (
     Turn,
     Whole,
 )
-from moot.core.airing import MOST_SCHEDULED
-from moot.core.casting import MAX_ABOUT, MAX_AGENTS, MAX_MOTIONS
 from moot.core.debate import OnFailure, Stance
 from moot.core.format import MAX_PARTICIPANTS
 from moot.core.request import MAX_BIO, MAX_MOTION, MAX_NAME
-from moot.core.slots import MAX_LINE
-from moot.core.station import Missed
 from moot.core.status import Status, StopReason
-from moot.core.toml import MAX_BYTES
+from moot.stations.airing import MOST_SCHEDULED
+from moot.stations.casting import MAX_ABOUT, MAX_AGENTS, MAX_MOTIONS
+from moot.stations.slots import MAX_LINE
+from moot.stations.station import Missed
+from moot.wire.toml import MAX_BYTES
 
 Slug = Annotated[str, Field(pattern=SLUG_PATTERN, examples=["ada"])]
 Id = Annotated[str, Field(pattern=ID_PATTERN, examples=[ID_EXAMPLE])]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from moot.bus.wire import Slot, slot_of
+from moot.bus.datagrams import Slot, slot_of
 from moot.core.events import Delta, Speech
 
 MOST_SPEECHES, MOST_CHARACTERS = 1_000, 200_000

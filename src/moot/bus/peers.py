@@ -7,7 +7,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from moot.bus.wire import NAME
+from moot.bus.datagrams import NAME
 
 log = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from moot.bus.datagrams import Item, packed, read_ids
 from moot.bus.shared import SharedBus
-from moot.bus.wire import Item, packed, read_ids
 from moot.ports import Forget, Listener
 
 log = logging.getLogger(__name__)

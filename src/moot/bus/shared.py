@@ -13,9 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from moot.bus.foreign import Foreign
-from moot.bus.memory import MemoryBus
-from moot.bus.wire import (
+from moot.bus.datagrams import (  # fmt: skip
     NAME,
     Item,
     Outbox,
@@ -26,7 +24,9 @@ from moot.bus.wire import (
     read_hints,
     read_ids,
     slot_of,
-)  # fmt: skip
+)
+from moot.bus.foreign import Foreign
+from moot.bus.memory import MemoryBus
 from moot.core.events import Delta, Event, Speech, StatusChanged, TurnCommitted
 from moot.core.times import iso
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moot.cli.carry import LIVE_PACE, exit_code, here, on_interrupt, shown
-from moot.cli.run import Json
+from moot.cli.live import LIVE_PACE, exit_code, here, on_interrupt, shown
+from moot.cli.run_commands import Json
 from moot.errors import InputError, MootError
 
 if TYPE_CHECKING:
     from moot.cli.screen import View
-    from moot.cli.where import Verbs
+    from moot.cli.target import Verbs
     from moot.core.debate import Debate
-    from moot.core.station import Station
+    from moot.stations.station import Station
 
 SEVERAL_PACE = LIVE_PACE / 3
 """Of several at once, a person sees only how each turn begins."""
@@ -57,7 +57,7 @@ class Aired:
 
 
 async def _air(wanted: list[str], examples: bool, json: bool) -> int:
-    from moot.cli.where import Notices
+    from moot.cli.target import Notices
 
     notices, mine = Notices(), list[str]()
     pace = LIVE_PACE if len(wanted) == 1 else SEVERAL_PACE
@@ -80,7 +80,7 @@ async def _begin(
     service: "Verbs", wanted: list[str], examples: bool, mine: list[str]
 ) -> list[Aired]:
     """Nothing is aired unless every station is there."""
-    from moot.cli.examples import bring
+    from moot.cli.example_commands import bring
 
     ids = list((await bring(service)).stations) if examples else wanted
     stations = [await service.stations.get(id_) for id_ in ids]
@@ -101,7 +101,7 @@ async def _begin(
 async def _put_on_air(service: "Verbs", station: "Station", mine: list[str]) -> Aired:
     """The station's next; what has the air already is gone on with if it is paused or was left
     behind (`mine` has what this process took up), and joined if another carries it on."""
-    from moot.cli.where import say
+    from moot.cli.target import say
 
     before = (await service.stations.programme(station.id, 0)).now
     debate = await service.get((await service.stations.air(station.id)).id)
@@ -135,7 +135,7 @@ async def _to_the_end(service: "Verbs", one: Aired, view: "View") -> Aired:
 
 def _tell(service: "Verbs", ended: Sequence[Aired], view: "View") -> None:
     """How each ended, and where its report lies."""
-    from moot.cli.where import filed
+    from moot.cli.target import filed
 
     if len(ended) == 1 and (debate := ended[0].debate):
         view.outcome(debate, filed(service, debate.id))
@@ -172,7 +172,7 @@ async def _print_json(service: "Verbs", ended: Sequence[Aired]) -> None:
 
 
 async def _document(service: "Verbs", one: Aired) -> dict[str, Any]:
-    from moot.core import codec_station as codec
+    from moot.wire import codec_station as codec
 
     if one.debate is None:
         error = {"code": one.error.code, "detail": one.error.message} if one.error else None

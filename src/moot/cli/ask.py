@@ -12,8 +12,8 @@ import typer
 from moot.errors import InputError
 
 if TYPE_CHECKING:
-    from moot.cli.where import Verbs
-    from moot.core.station import Brought
+    from moot.cli.target import Verbs
+    from moot.stations.station import Brought
 
 T = TypeVar("T")
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file; - is standard input.")]
@@ -26,7 +26,7 @@ def ask(question: "Callable[[Verbs], Awaitable[T]]") -> T:
     """Put a question to the home, or to the server that MOOT_URL names."""
 
     async def answer() -> T:
-        from moot.cli.where import where
+        from moot.cli.target import where
 
         async with where() as service:
             return await question(service)

@@ -9,10 +9,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from moot.bootstrap import broker, load_settings, router
-from moot.cli.voices import HINT
+from moot.cli.speakers import HINT
 from moot.core.format import Format
-from moot.core.transcript import UNDERSTUDY
-from moot.core.voices import family
+from moot.core.voices import UNDERSTUDY, family
 from moot.errors import MootError
 from moot.ports import FormatProblem, ProviderStatus
 from moot.settings import Settings
@@ -41,7 +40,7 @@ async def examine() -> list[Finding]:
 
 async def _server() -> list[Finding]:
     """What the server that MOOT_URL names says of itself."""
-    from moot.cli.where import remote
+    from moot.cli.target import remote
 
     async with remote() as elsewhere:
         try:

@@ -9,7 +9,7 @@ from moot.cli.ask import flat
 from moot.cli.screen import COLOURS, Quiet
 from moot.core.debate import Turn
 from moot.core.events import Delta, Event, TurnCommitted
-from moot.core.transcript import UNDERSTUDY, label
+from moot.core.voices import UNDERSTUDY, label
 
 
 class Lines(Quiet):

@@ -24,7 +24,7 @@ def worker(
     with loading():
         from moot import logs
         from moot.bootstrap import broker, load_settings
-        from moot.cli.where import at_home
+        from moot.cli.target import at_home
 
     at_home("worker")
     settings = load_settings()
@@ -32,7 +32,7 @@ def worker(
         settings = settings.model_copy(update={"concurrency": concurrency})
     broker(settings)  # says what is missing
     logs.begin(settings)
-    from moot.worker.app import run
+    from moot.worker.celery_app import run
 
     def ready() -> None:
         typer.echo(f"This worker carries {settings.concurrency} waves at once. Ctrl-C ends it.")
@@ -47,7 +47,7 @@ def supervisor() -> None:
     with loading():
         from moot import logs
         from moot.bootstrap import broker, load_settings
-        from moot.cli.where import at_home
+        from moot.cli.target import at_home
 
     at_home("supervisor")
     settings = load_settings()

@@ -10,7 +10,18 @@ from moot.cli.quiet import loading
 with loading():
     import typer
 
-    from moot.cli import agents, air, machines, manage, model, replay, report, run, serve, stations
+    from moot.cli import (
+        agent_commands,
+        air,
+        file_commands,
+        machines,
+        manage,
+        model,
+        report_command,
+        run_commands,
+        serve,
+        station_commands,
+    )
     from moot.errors import InputError, MootError
 
 app = typer.Typer(
@@ -20,12 +31,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Debates between language models, carried to their end.",
 )
-run.register(app)
+run_commands.register(app)
 manage.register(app)
-replay.register(app)
-report.register(app)
-agents.register(app)
-stations.register(app)
+file_commands.register(app)
+report_command.register(app)
+agent_commands.register(app)
+station_commands.register(app)
 air.register(app)
 serve.register(app)
 machines.register(app)

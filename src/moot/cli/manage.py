@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from moot.cli.run import Id, Json
+from moot.cli.run_commands import Id, Json
 from moot.errors import InputError
 
 if TYPE_CHECKING:
-    from moot.cli.where import Verbs
+    from moot.cli.target import Verbs
     from moot.core.debate import Debate
-    from moot.core.export import Kind
     from moot.core.format import Format
     from moot.core.status import Status
     from moot.ports import FormatProblem, Search
+    from moot.render.export import Kind
 
 T = TypeVar("T")
 database = typer.Typer(no_args_is_help=True, help="The database.")
@@ -94,7 +94,7 @@ def _statuses(given: list[str]) -> "tuple[Status, ...]":
 
 
 async def _rows(service: "Verbs", search: "Search") -> list[tuple[dict[str, Any], bool]]:
-    from moot.core import codec
+    from moot.wire import codec
 
     keys = ("id", "motion", "format", "status", "stage", "round", "progress", "degraded",
             "created_at", "updated_at")  # fmt: skip
@@ -121,7 +121,7 @@ async def _find(service: "Verbs", search: "Search") -> "list[Debate]":
 def show(id_: Id, json: Json = False) -> None:
     """A debate as it stands: its transcript and its outcome."""
 
-    from moot.cli.where import filed
+    from moot.cli.target import filed
 
     async def look(service: "Verbs") -> tuple["Debate", list[Any], str, str]:
         turns = await service.turns(id_)
@@ -129,7 +129,7 @@ def show(id_: Id, json: Json = False) -> None:
 
     debate, turns, folder, there = _ask(look)
     if json:
-        from moot.core import codec
+        from moot.wire import codec
 
         _print({**codec.debate(debate), "turns": [codec.turn(t) for t in turns], "folder": folder})
         return
@@ -151,7 +151,7 @@ def export(
     ] = None,
 ) -> None:
     """A debate as one document to keep: Markdown, a page with plots, or all of it as JSON."""
-    from moot.core.export import KINDS
+    from moot.render.export import KINDS
 
     if as_ not in KINDS:
         raise InputError(f"--as {as_}: there are {', '.join(KINDS)}.", "as")
@@ -164,7 +164,7 @@ def export(
 
 
 async def _exported(id_: str, kind: "Kind") -> str:
-    from moot.cli.where import where
+    from moot.cli.target import where
 
     async with where() as service:
         return await service.export(id_, kind)
@@ -183,7 +183,7 @@ def pause(id_: Id, json: Json = False) -> None:
 def formats(json: Json = False) -> None:
     """What kinds of debate there are, with their options."""
     from moot.bootstrap import load_settings
-    from moot.cli.where import url
+    from moot.cli.target import url
 
     known, problems = asyncio.run(_formats_there()) if url() else _formats_here()
     for problem in problems:
@@ -203,7 +203,7 @@ def formats(json: Json = False) -> None:
 
 
 async def _formats_there() -> "tuple[list[Format], list[FormatProblem]]":
-    from moot.cli.where import remote
+    from moot.cli.target import remote
 
     async with remote() as elsewhere:
         return await elsewhere.formats_and_problems()
@@ -239,8 +239,8 @@ def schema(
     what: Annotated[str, typer.Argument(help="packet or format")] = "packet",
 ) -> None:
     """The JSON Schema of a council's packet, or of a format file."""
-    from moot.core import packet
     from moot.core.format import Format
+    from moot.outcome import packet
 
     if what not in ("packet", "format"):
         raise InputError(f"There is no schema {what!r}; there are packet and format.", "schema")
@@ -251,7 +251,7 @@ def schema(
 def upgrade() -> None:
     """Bring the database to this version's schema."""
     from moot.bootstrap import load_settings
-    from moot.cli.where import at_home
+    from moot.cli.target import at_home
     from moot.store import schema as migrations
 
     at_home("db upgrade")
@@ -268,7 +268,7 @@ def upgrade() -> None:
 def _say(verb: "Callable[[Verbs], Awaitable[Debate]]", json: bool) -> None:
     debate = _ask(verb)
     if json:
-        from moot.core import codec
+        from moot.wire import codec
 
         _print(codec.debate(debate))
         return
@@ -278,7 +278,7 @@ def _say(verb: "Callable[[Verbs], Awaitable[Debate]]", json: bool) -> None:
 
 def _ask(question: "Callable[[Verbs], Awaitable[T]]") -> T:
     async def ask() -> T:
-        from moot.cli.where import where
+        from moot.cli.target import where
 
         async with where() as service:
             return await question(service)

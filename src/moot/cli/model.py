@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from moot.cli.ask import print_json
-from moot.cli.run import Json
+from moot.cli.run_commands import Json
 from moot.errors import InputError, MootError, NotFoundError
 
 if TYPE_CHECKING:
-    from moot.models.catalog import Entry
-    from moot.models.shelf import Model, Shelf
+    from moot.models.local.catalog import Entry
+    from moot.models.local.weights import Model, Shelf
     from moot.settings import Settings
 
 models = typer.Typer(no_args_is_help=True, help="Models that run on this machine itself.")
@@ -62,7 +62,7 @@ def fetch(
     json: Json = False,
 ) -> None:
     """Download a model, check it, and put it in use where none is. Goes on with a broken one."""
-    from moot.cli.where import url
+    from moot.cli.target import url
 
     if if_needed and url():
         return  # who speaks there is that server's affair
@@ -119,8 +119,8 @@ def use(
 
 def _open(command: str) -> "tuple[Shelf, Settings]":
     from moot.bootstrap import load_settings
-    from moot.cli.where import at_home
-    from moot.models.shelf import Shelf
+    from moot.cli.target import at_home
+    from moot.models.local.weights import Shelf
 
     at_home(f"model {command}")
     settings = load_settings()
@@ -128,7 +128,7 @@ def _open(command: str) -> "tuple[Shelf, Settings]":
 
 
 def _entry(name: str | None) -> "Entry":
-    from moot.models.catalog import catalog, entry, machine, suits
+    from moot.models.local.catalog import catalog, entry, machine, suits
 
     if name is not None:
         return entry(name)
@@ -142,8 +142,8 @@ def _entry(name: str | None) -> "Entry":
 def _fetch(entry: "Entry", shelf: "Shelf", settings: "Settings") -> "Model":
     from moot.bootstrap import places
     from moot.cli.model_progress import shown
-    from moot.models.fetch import fetch as get
-    from moot.models.shelf import NONE
+    from moot.models.local.fetch import fetch as get
+    from moot.models.local.weights import NONE
 
     try:
         with shown(entry.name, entry.size) as told:

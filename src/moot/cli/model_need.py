@@ -4,10 +4,10 @@ import asyncio
 from importlib.util import find_spec
 
 from moot.bootstrap import providers, router
-from moot.models.catalog import Entry, entry, machine, suits
+from moot.models.local.catalog import Entry, entry, machine, suits
+from moot.models.local.weights import NONE, Shelf
+from moot.models.providers import VENDORS
 from moot.models.router import UNDERSTUDY, Providers, defaults
-from moot.models.shelf import NONE, Shelf
-from moot.models.vendors import VENDORS
 from moot.settings import Settings
 
 

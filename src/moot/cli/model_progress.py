@@ -4,8 +4,8 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from moot.cli.where import say
-from moot.models.fetch import Told
+from moot.cli.target import say
+from moot.models.local.fetch import Told
 
 
 @contextmanager

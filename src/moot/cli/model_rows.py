@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from moot.models.catalog import Entry, catalog
-from moot.models.shelf import Model, Shelf
+from moot.models.local.catalog import Entry, catalog
+from moot.models.local.weights import Model, Shelf
 
 
 def rows(shelf: Shelf) -> list[dict[str, Any]]:

@@ -7,9 +7,9 @@ import typer
 
 from moot.cli.ask import flat
 from moot.core.clean import visible
-from moot.core.codec_station import shown_status
-from moot.core.station import Conversation, Programme, Station
 from moot.core.times import seconds
+from moot.stations.station import Conversation, Programme, Station
+from moot.wire.codec_station import shown_status
 
 SHORT = "%Y-%m-%d %H:%M"
 """Of a table that says which zone it is in."""

@@ -16,7 +16,7 @@ from moot.core import schedule
 from moot.core.clean import clean
 from moot.core.debate import Debate, Turn
 from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
-from moot.core.transcript import UNDERSTUDY, label
+from moot.core.voices import UNDERSTUDY, label
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta")
 LOST = "Connection lost; trying again …"

@@ -31,7 +31,7 @@ def serve(
         from moot.api.security import is_loopback
         from moot.api.server import listen
         from moot.bootstrap import load_settings, new_loop
-        from moot.cli.where import at_home
+        from moot.cli.target import at_home
         from moot.settings import secret
 
     at_home("serve")

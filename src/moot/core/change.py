@@ -81,10 +81,10 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What a council leaves in the database beside its debate."""
+    """What a decision leaves in the database beside its debate."""
 
     actions: tuple[Mapping[str, str], ...]
-    record: Record
+    record: Record | None
 
 
 @dataclass(frozen=True, slots=True)

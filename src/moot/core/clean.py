@@ -241,3 +241,8 @@ def _ended(text: str) -> str:
     if not text or (ends and ends[-1] == len(text)):
         return text
     return text[: ends[-1]] if ends else f"{text} …"
+
+
+def escape(text: str) -> str:
+    """Model text in Markdown is untrusted: no raw HTML, no image, no link of its own."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace("[", "\\[")

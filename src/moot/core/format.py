@@ -18,20 +18,12 @@ from pydantic import (
     model_validator,
 )
 
+from moot.core.answers import Answer, unset
+from moot.core.built_in import BUILT_IN
 from moot.errors import InputError
 
 PLACEHOLDERS = frozenset({"name", "stance", "target", "motion", "stage", "round", "rounds"})
 """What an ask or a cue may mention in braces."""
-
-PACKET_ROLES = ("Proponent", "Critic", "Analyst", "Synthesizer", "Judge")
-PACKET_STAGES = {
-    "round1": 'participants together, kind = "speech", answer = "position"',
-    "round2": 'participants together, kind = "speech", answer = "challenge"',
-    "round3": 'participants together, kind = "speech", answer = "revision"',
-    "consensus": 'Synthesizer, kind = "summary", answer = "reading"',
-    "judge": 'Judge, kind = "verdict", answer = "verdict"',
-}
-"""What a packet is made from; see `core.council`."""
 
 MAX_PARTICIPANTS = 12
 MAX_TURNS = 2000
@@ -53,10 +45,18 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
+class RoleSeat(_Part):
+    """A role with what its seat is told, and the model that speaks for it unless one is named."""
+
+    name: Role
+    brief: Text | None = Field(default=None, exclude_if=unset)
+    model: Text | None = Field(default=None, exclude_if=unset)
+
+
 class Roster(_Part):
     """Who must be there: so many participants, or one for each role."""
 
-    roles: tuple[Role, ...] = Field(default=(), strict=False)
+    roles: tuple[Role | RoleSeat, ...] = Field(default=(), strict=False)
     min: int = Field(default=2, ge=1, le=MAX_PARTICIPANTS)
     max: int = Field(default=MAX_PARTICIPANTS, ge=1, le=MAX_PARTICIPANTS)
     host: Literal["required", "optional", "none"] = "none"
@@ -66,11 +66,22 @@ class Roster(_Part):
     def _bounds(self) -> Self:
         if self.min > self.max:
             raise ValueError(f"min is {self.min}, which is more than max, {self.max}")
-        if len({role.lower() for role in self.roles}) != len(self.roles):
+        if len({name.lower() for name in self.names}) != len(self.roles):
             raise ValueError("roles: each role has one seat")
         if self.roles and self.host != "none":
             raise ValueError("roles: a cast of roles has no host")
         return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the roles."""
+        return tuple(role if isinstance(role, str) else role.name for role in self.roles)
+
+    def role(self, name: str) -> RoleSeat | None:
+        """What the file says of a role, if it says more than its name."""
+        return next(
+            (one for one in self.roles if isinstance(one, RoleSeat) and one.name == name), None
+        )
 
 
 class Option(_Part):
@@ -103,7 +114,11 @@ class Stage(_Part):
     together: bool = False  # all speak at once, unseen by each other
     cued: bool = False  # the host hands each the floor
     sees: Literal["all", "none", "own"] = "all"
-    answer: Literal["text", "position", "challenge", "revision", "reading", "verdict"] = "text"
+    answer: Slug = "text"  # plain text, or the name of an answer's shape
+    tokens: int | None = Field(default=None, ge=128, le=32_768, exclude_if=unset)
+    seconds: float | None = Field(default=None, ge=5, le=900, exclude_if=unset)
+    on_failure: Literal["pause", "degrade"] | None = Field(default=None, exclude_if=unset)
+    outsider: bool = Field(default=False, exclude_if=unset)  # reads its own turns like anybody's
     targets: Mapping[Role, Role] = {}  # whom each role speaks to
     ask: Text
     cue: Text | None = None  # the instruction that the host's cue is spoken to
@@ -145,9 +160,21 @@ class Stage(_Part):
         return self
 
 
-def _unset(value: object) -> bool:
-    """What older debates do not have stays out of their files."""
-    return value is None
+class Outcome(_Part):
+    """What the debate comes to, and which stages it follows from."""
+
+    stands: tuple[Slug, ...] = Field(min_length=1, max_length=10, strict=False)
+    """The stages in which positions are stated, the latest first."""
+    reading: Slug | None = Field(default=None, exclude_if=unset)
+    """The stage that says which positions are one option in other words."""
+    verdict: Slug | None = Field(default=None, exclude_if=unset)
+    """The stage that decides; without one, the option that most stand for is selected."""
+    packet: Literal[True] = True
+    record: bool = True  # whether a note is written among the user's own records
+
+
+COUNCIL = Outcome(stands=("round3", "round1"), reading="consensus", verdict="judge")
+"""What `outcome = "packet"` meant, before a format could say more: debates of that time have it."""
 
 
 class Format(_Part):
@@ -157,7 +184,7 @@ class Format(_Part):
     title: Text
     description: Text  # one or two sentences for people who choose
     rules: Text  # told to every speaker
-    host: Text | None = Field(default=None, exclude_if=_unset)  # told to the host: how to lead it
+    host: Text | None = Field(default=None, exclude_if=unset)  # told to the host: how to lead it
     ends: Literal["finished", "max_rounds", "max_turns"] = "finished"
     on_failure: Literal["pause", "degrade"] = "pause"
     max_turns: int | None = Field(default=None, ge=1, le=MAX_TURNS)  # for stages without a count
@@ -165,9 +192,10 @@ class Format(_Part):
         "Close the debate with a summary: the strongest point of each side, what was agreed, "
         "what stays open. Add no new argument."
     )  # asked when the debate is ended before its own summary
-    outcome: Literal["transcript", "packet"] = "transcript"  # what is left at the end
+    outcome: Literal["transcript", "packet"] | Outcome = "transcript"  # what is left at the end
     roster: Roster = Roster()
     options: Mapping[Slug, Option] = {}
+    answers: Mapping[Slug, Answer] = Field(default={}, exclude_if=unset)  # shapes of its own
     stages: tuple[Stage, ...] = Field(min_length=1, strict=False)
 
     @model_validator(mode="after")
@@ -203,8 +231,11 @@ class Format(_Part):
     def _check_roles(self, stage: Stage, where: str) -> None:
         named = {*stage.targets, *stage.targets.values()}
         named |= set(stage.speakers) if isinstance(stage.speakers, tuple) else set()
-        if unknown := sorted(named - set(self.roster.roles)):
+        if unknown := sorted(named - set(self.roster.names)):
             raise ValueError(f"{where}: the roster has no role {unknown[0]!r}")
+        if stage.answer != "text" and stage.answer not in {*BUILT_IN, *self.answers}:
+            known = ", ".join(("text", *BUILT_IN, *self.answers))
+            raise ValueError(f"{where}, answer: there is no {stage.answer!r}; there are {known}")
 
     def may_be_endless(self, stage: Stage) -> bool:
         if isinstance(stage.rounds, int):
@@ -214,6 +245,20 @@ class Format(_Part):
     def rounds_of(self, stage: Stage) -> int:
         """How many rounds a stage has unless a debate says otherwise; 0: until max_turns."""
         return stage.rounds if isinstance(stage.rounds, int) else self.options[stage.rounds].default
+
+    def shape(self, answer: str) -> Answer:
+        """The shape of an answer, by its name."""
+        return BUILT_IN.get(answer) or self.answers[answer]
+
+    def stage(self, name: str) -> Stage:
+        return next(stage for stage in self.stages if stage.name == name)
+
+    @property
+    def result(self) -> Outcome | None:
+        """What the debate comes to, if it is to come to a decision."""
+        if isinstance(self.outcome, str):
+            return COUNCIL if self.outcome == "packet" else None
+        return self.outcome
 
     def __hash__(self) -> int:
         return hash((self.name, self.title, len(self.stages)))  # cheap; equality tells the rest
@@ -265,12 +310,42 @@ def check(rules: Format) -> None:
         if endless and stage.speakers != "host":
             raise ValueError(f"{where} speakers: it comes after {endless!r}, which may have no end")
         endless = stage.name if rules.may_be_endless(stage) else endless
-        missing = [role for role in _roles(rules, stage) if role not in stage.targets]
-        if stage.answer == "challenge" and missing:
-            raise ValueError(f"{where} targets: whom does the {missing[0]} challenge?")
-    if rules.outcome == "packet":
-        _check_packet(rules)
+        if stage.answer != "text":
+            _check_answer(rules, stage, where)
+    if taken := sorted(set(rules.answers) & {"text", *BUILT_IN}):
+        raise ValueError(f"field answers.{taken[0]}: that shape is built in; choose another name")
+    if rules.result:
+        _check_outcome(rules, rules.result)
     _check_length(rules)
+
+
+def _check_answer(rules: Format, stage: Stage, where: str) -> None:
+    """Whoever must be known for an answer is known."""
+    shape = rules.shape(stage.answer)
+    if stage.speakers == "host":
+        raise ValueError(f"{where} answer: the host speaks in plain text")
+    missing = [role for role in _roles(rules, stage) if role not in stage.targets]
+    if shape.aims and (missing or not rules.roster.roles):
+        who = f"the {missing[0]}" if missing else "each speaker"
+        raise ValueError(f"{where} targets: {stage.answer} is aimed at somebody. At whom by {who}?")
+    result = rules.result
+    if any(shape.options_from()) and not (result and _stated_before(rules, result, stage)):
+        raise ValueError(
+            f"{where} answer: {stage.answer} chooses among the options that stand; an earlier "
+            "stage of outcome.stands must state some"
+        )
+
+
+def _stated_before(rules: Format, result: Outcome, stage: Stage) -> bool:
+    """Whether options are named, and not only chosen, in a stage before this one."""
+    for other in rules.stages:
+        if other.name == stage.name:
+            return False
+        if other.name not in result.stands or other.answer == "text":
+            continue
+        if rules.shape(other.answer).stand == "position":
+            return True
+    return False
 
 
 def _check_texts(rules: Format) -> None:
@@ -309,24 +384,56 @@ def _check_braces(where: str, text: str) -> None:
             )
 
 
-def _check_packet(rules: Format) -> None:
-    """A packet is made by `core.council`, which knows five roles and five stages."""
-    has = [(stage.name, _role_in_packet(stage)) for stage in rules.stages]
-    if rules.roster.roles != PACKET_ROLES or has != list(PACKET_STAGES.items()):
-        stages = "; ".join(f"{name} ({says})" for name, says in PACKET_STAGES.items())
+def _check_outcome(rules: Format, result: Outcome) -> None:
+    """The outcome can be made from the stages."""
+    order = [stage.name for stage in rules.stages]
+    if odd := [n for n in order if n.replace("_", "-") in {"intake", "packetize", "writeback"}]:
+        raise ValueError(f"stage {odd[0]!r}: that name is kept for what moot itself does")
+    if len({name.replace("_", "-") for name in order}) != len(order):
+        raise ValueError("stages: two names differ only in a dash")
+    named = [*result.stands, *filter(None, (result.reading, result.verdict))]
+    for name in named:
+        if name not in order and isinstance(rules.outcome, str):
+            raise ValueError(
+                'field outcome: "packet" is for the stages of a council; write an [outcome] with '
+                "the stages that take a position: stands = [...]"
+            )
+        if name not in order:
+            raise ValueError(f"field outcome: there is no stage {name!r}")
+        if order.count(name) != 1 or named.count(name) != 1:
+            raise ValueError(f"field outcome: the stage {name!r} is named twice")
+        stage = rules.stage(name)
+        if stage.speakers == "host" or stage.needs_host or rules.may_be_endless(stage):
+            raise ValueError(
+                f"field outcome: the stage {name!r} must be spoken by participants, with or "
+                "without a host, and for a known number of rounds"
+            )
+    places = [order.index(name) for name in result.stands]
+    if places != sorted(places, reverse=True):
+        raise ValueError("field outcome.stands: name the latest stage first")
+    for name in result.stands:
+        stage = rules.stage(name)
+        if stage.answer == "text" or rules.shape(stage.answer).stand is None:
+            raise ValueError(
+                f"field outcome.stands: in the stage {name!r} nobody takes a position. Its answer "
+                "needs a line called position, or a choice called choice"
+            )
+    first = rules.shape(rules.stage(result.stands[-1]).answer)
+    if first.stand != "position":
         raise ValueError(
-            f"field outcome: a packet needs exactly the roles {', '.join(PACKET_ROLES)}, in this "
-            f"order, and the stages {stages}; each has one round. Copy council.toml and change its "
-            'texts, targets and sees, or set outcome = "transcript"'
+            f"field outcome.stands: nobody names an option before {result.stands[-1]!r}"
         )
-
-
-def _role_in_packet(stage: Stage) -> str:
-    """What a stage does for a packet, in words."""
-    who = stage.speakers if isinstance(stage.speakers, str) else ", ".join(stage.speakers)
-    how = " together" if stage.together else ""
-    odd = ", not once" if stage.rounds != 1 or stage.prelude or stage.needs_host else ""
-    return f'{who}{how}, kind = "{stage.kind}", answer = "{stage.answer}"{odd}'
+    last = places[0]
+    for field, shape in (("reading", result.reading), ("verdict", result.verdict)):
+        if shape is None:
+            continue
+        if rules.stage(shape).answer != field:
+            raise ValueError(
+                f'field outcome.{field}: the stage {shape!r} must have answer = "{field}"'
+            )
+        if order.index(shape) < last:
+            raise ValueError(f"field outcome.{field}: {shape!r} comes before the last position")
+        last = order.index(shape)
 
 
 def _check_length(rules: Format) -> None:
@@ -352,8 +459,8 @@ def _check_length(rules: Format) -> None:
 def _roles(rules: Format, stage: Stage) -> tuple[str, ...]:
     """The roles that speak in a stage, of a cast that has roles."""
     if isinstance(stage.speakers, tuple):
-        return tuple(role for role in rules.roster.roles if role in stage.speakers)
-    return rules.roster.roles if stage.speakers == "participants" else ()
+        return tuple(role for role in rules.roster.names if role in stage.speakers)
+    return rules.roster.names if stage.speakers == "participants" else ()
 
 
 def _first(error: ValidationError, table: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from moot.core import council, schedule, status
+from moot.core import schedule, status
 from moot.core.change import (
     UNTRIED,
     Attempt,
@@ -27,6 +27,7 @@ from moot.core.change import (
 )
 from moot.core.debate import Debate, Decision, Failure, Phase, Slot, Turn
 from moot.core.events import TurnCommitted
+from moot.core.phases import check_phase
 from moot.core.schedule import Finish, Step, Wave
 from moot.core.status import StopReason
 from moot.errors import StorageError
@@ -162,7 +163,7 @@ def concludes(debate: Debate, filed: int) -> bool:
 
 def decides(debate: Debate) -> bool:
     """Whether a packet is owed: not if a person, or the budget, has ended it before."""
-    return debate.rules.outcome == "packet" and debate.status == "running"
+    return debate.rules.result is not None and debate.status == "running"
 
 
 def reach(debate: Debate, fence: int, phases: Sequence[Phase], at: str) -> Change:
@@ -170,7 +171,7 @@ def reach(debate: Debate, fence: int, phases: Sequence[Phase], at: str) -> Chang
     check_fence(debate, fence)
     log = debate.phases
     for phase in phases:
-        council.check_phase(log[-1].state if log else None, phase.state)
+        check_phase(debate, log[-1].state if log else None, phase.state)
         log = (*log, phase)
     return Change(debate.but(phases=log, updated_at=at))
 
@@ -215,7 +216,7 @@ def begin(debate: Debate, fence: int, steps: tuple[Step, ...], at: str) -> Chang
         return Change(debate)
     if debate.wanted and not debate.open_calls:
         return obey(debate, at)
-    return Change(debate) if debate.wanted else _begin(debate, steps, at)
+    return _begin(debate, steps, at)
 
 
 def set_out(claimed: Change, at: str) -> Change:
@@ -225,7 +226,7 @@ def set_out(claimed: Change, at: str) -> Change:
         ahead = schedule.plan(debate)
     except LookupError:  # a damaged cursor, which is rebuilt first
         return claimed
-    if isinstance(ahead, Finish) or debate.wanted:
+    if isinstance(ahead, Finish):
         return claimed
     begun = _begin(debate, ahead.steps, at)
     return replace(claimed, debate=begun.debate, started=begun.started, ahead=ahead)
@@ -381,6 +382,8 @@ def is_held(owner: str | None, until: float, now: float, dead: Callable[[str], b
 
 
 def _begin(debate: Debate, steps: tuple[Step, ...], at: str) -> Change:
+    if debate.wanted:
+        return Change(debate)
     calls = debate.usage.calls
     started = tuple(
         Attempt(

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
-from moot.core import shapes
+from moot.core import answers
 from moot.core.clean import visible
 from moot.core.debate import Debate, Participant, Turn
+from moot.core.format import Format
 from moot.core.schedule import Step
 
 
@@ -101,12 +102,13 @@ class Heard:
     def messages(self, step: Step, places: Sequence[int], left_out: int) -> list[Message]:
         """The visible turns as messages: the seat's own as `assistant`, runs of others' merged."""
         whole = isinstance(places, range) and not left_out and len(places) == len(self.turns)
+        whole = whole and not step.outsider
         thread = self._threads.setdefault(step.actor, _Thread()) if whole else _Thread()
         if left_out:
             thread.others.append(_left_out(left_out))
         for place in places[thread.read :]:
             turn = self.turns[place]
-            if turn.actor == step.actor:
+            if turn.actor == step.actor and not step.outsider:
                 thread.speak(turn.text)
             else:
                 thread.others.append(self._quotes[place])
@@ -145,6 +147,7 @@ def render(
     always after a user message: some vendors take it nowhere else.
     """
     hosts = debate.seat(step.actor).role == "host"
+    tokens = step.tokens or debate.limits.max_turn_tokens
     system = _system(
         debate.rules.rules,
         debate.rules.host or _HOST,
@@ -152,11 +155,12 @@ def render(
         _brief(debate),
         debate.seats,
         debate.seat(step.actor),
-        debate.limits.max_turn_tokens,
+        tokens,
+        _task(debate, debate.seat(step.actor)),
     )
     ask = _ask(step, debate, heard.turns)
     places = heard.visible(step)
-    room = window - debate.limits.max_turn_tokens - estimate(system) - estimate(ask) - _NOTE
+    room = window - tokens - estimate(system) - estimate(ask) - _NOTE
     if hosts:
         room -= _NOTE  # for what marks an instruction, and the floor
     gone = heard.cut(places, max(room, 0))
@@ -175,18 +179,29 @@ def render(
     return tuple(messages), tuple(heard.turns[place] for place in kept)
 
 
-def schema(step: Step, debate: Debate) -> dict[str, Any] | None:
-    """The shape of a step's answer, with the roles that it can name; None for plain text."""
+def schema(step: Step, debate: Debate, options: Sequence[str] = ()) -> dict[str, Any] | None:
+    """The shape of a step's answer, with what it can choose from; None for plain text."""
     if step.answer == "text":
         return None
-    role = debate.seat(step.actor).role
-    challenges = [stage.targets for stage in debate.rules.stages if stage.answer == "challenge"]
-    sources = [
-        seat.name
-        for seat in debate.participants
-        if any(targets.get(seat.role) == role for targets in challenges)
-    ]
-    return shapes.schema(step.answer, target(step, debate), sources)
+    shape = debate.rules.shape(step.answer)
+    return answers.schema(step.answer, shape, known(step, debate, options))
+
+
+def known(
+    step: Step, debate: Debate, options: Sequence[str] = ()
+) -> dict[answers.Of, Sequence[str]]:
+    """What choices are made from: whom the step is aimed at, who challenges its speaker, and the
+    `options` that were stated."""
+    rules, role = debate.rules, debate.seat(step.actor).role
+    aimed = [stage.targets for stage in rules.stages if _aims(rules, stage.answer)]
+    asked = [one.name for one in debate.participants if any(t.get(one.role) == role for t in aimed)]
+    aim = target(step, debate)
+    stated = [*options, answers.UNDECIDED] if options else []
+    return {"target": [aim] if aim else [], "challengers": asked, "options": stated}
+
+
+def _aims(rules: Format, answer: str) -> bool:
+    return answer != "text" and rules.shape(answer).aims
 
 
 def target(step: Step, debate: Debate) -> str | None:
@@ -217,10 +232,11 @@ def _ask(step: Step, debate: Debate, heard: Sequence[Turn]) -> str:
     seat = debate.seat(step.actor)
     if step.answer != "text":
         own = ", ".join(str(turn.seq) for turn in heard if turn.actor == seat.id)
+        fields = answers.names(debate.rules.shape(step.answer))
         return (
             f"{step.instruction}\nToday is {debate.created_at[:10]}."
             f"{f' Your own turns were {own}.' if own else ''} Answer as {seat.name}, with one JSON "
-            f"object and nothing else; its fields: {shapes.fields(step.answer)}. Keep it short."
+            f"object and nothing else; its fields: {fields}. Keep it short."
         )
     side = {"pro": "You argue for the motion. ", "con": "You argue against the motion. "}
     return f"{step.instruction}\n{side.get(seat.stance, '')}Speak as {seat.name}."
@@ -241,6 +257,12 @@ def _brief(debate: Debate) -> str:
     return f"What is wanted: {debate.brief.get('output_type', 'decision')}.\n{bounds}\n"
 
 
+def _task(debate: Debate, seat: Participant) -> str:
+    """What the format tells this seat alone."""
+    role = debate.rules.roster.role(seat.role)
+    return f"\n\nYour task: {role.brief}" if role and role.brief else ""
+
+
 @lru_cache(maxsize=4096)
 def _system(
     rules: str,
@@ -250,6 +272,7 @@ def _system(
     seats: tuple[Participant, ...],
     seat: Participant,
     max_turn_tokens: int,
+    task: str,
 ) -> str:
     cast = "\n".join(_persona(other) for other in seats)
     length = max(max_turn_tokens * 6 // 10, 60)
@@ -265,7 +288,7 @@ def _system(
             "- Refer to what was really said, and by whom.\n"
         )
     else:
-        opening = f"You are {seat.name}, one of the voices of a debate. {rules}"
+        opening = f"You are {seat.name}, one of the voices of a debate. {rules}{task}"
         manner = (
             f"- Plainly, at most {length} words; make your point and stop.\n"
             "- Answer what was really said: name the point you answer, then add something new.\n"

@@ -62,7 +62,8 @@ def build(
     if rules.roster.roles:
         seats = _roles(rules, participants, normalize, warnings)
     else:
-        seats = _seats(participants or _default_cast(rules), normalize, warnings)
+        given = participants or _default_cast(rules)
+        seats = _seats(given, normalize, warnings, sides=rules.result is None)
     moderator = _host(host, rules, normalize, warnings, seats)
     schedule.check_roster(rules, seats, moderator)
     ring = _ring(default_model, normalize, warnings, (*seats, moderator))
@@ -162,20 +163,25 @@ def _default_cast(rules: Format) -> list[dict[str, Any]]:
 
 
 def _seats(
-    asked: Sequence[Mapping[str, Any]], normalize: Normalize, warnings: list[str]
+    asked: Sequence[Mapping[str, Any]],
+    normalize: Normalize,
+    warnings: list[str],
+    *,
+    sides: bool = True,
 ) -> tuple[Participant, ...]:
+    """The seats; those who name no side take one in turn, if the debate has `sides` at all."""
     if len(asked) > MAX_PARTICIPANTS:
         raise InputError(
             f"{len(asked)} participants are too many; {MAX_PARTICIPANTS} is the most.",
             "participants",
         )
-    sides = any(seat.get("stance") for seat in asked)
+    sides = sides and not any(seat.get("stance") for seat in asked)
     seats: list[Participant] = []
     given = _ids(asked)
     taken = {"host", *filter(None, given)}
     for place, seat in enumerate(asked):
         field = f"participants[{place}]"
-        stance = seat.get("stance") or ("neutral" if sides else ("pro", "con")[place % 2])
+        stance = seat.get("stance") or (("pro", "con")[place % 2] if sides else "neutral")
         made = _seat(seat, field, normalize, warnings, stance)
         if made.name.casefold() in {other.name.casefold() for other in seats}:
             raise InputError(f"Two participants are called {made.name}.", f"{field}.name")
@@ -214,7 +220,7 @@ def _roles(
     warnings: list[str],
 ) -> tuple[Participant, ...]:
     """A fixed cast: a role that is not asked for takes a default model."""
-    roles = {role.casefold(): role for role in rules.roster.roles}
+    roles = {role.casefold(): role for role in rules.roster.names}
     given: dict[str, Mapping[str, Any]] = {}
     for place, seat in enumerate(asked):
         _known(seat, f"participants[{place}]")
@@ -234,20 +240,30 @@ def _roles(
             given[role] = seat
     return tuple(
         replace(
-            _seat({**given.get(role, {}), "name": role}, f"participants[{role}]",
-                  normalize, warnings, "neutral"),
+            _seat({**_default(rules, role), **_said(given.get(role, {})), "name": role},
+                  f"participants[{role}]", normalize, warnings, "neutral"),
             id=role.lower(),
             role=role,
         )
-        for role in rules.roster.roles
+        for role in rules.roster.names
     )  # fmt: skip
 
 
+def _said(seat: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in seat.items() if value is not None}
+
+
+def _default(rules: Format, role: str) -> dict[str, Any]:
+    """The model that the format names for a role."""
+    said = rules.roster.role(role)
+    return {"model": said.model} if said and said.model else {}
+
+
 def _brief(rules: Format, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What a council is asked for, beside its problem."""
-    if rules.outcome != "packet":
+    """What is asked for beside the motion, where the debate is to come to a decision."""
+    if rules.result is None:
         if asked:
-            raise InputError(f"A {rules.name} takes no {next(iter(asked))}.", next(iter(asked)))
+            raise InputError(f"A {rules.name} comes to no decision, so it takes no brief.", "brief")
         return {}
     if unknown := sorted(set(asked) - {"output_type", "constraints", "writeback_record_type"}):
         raise InputError(f"There is no field {unknown[0]!r}.", unknown[0])

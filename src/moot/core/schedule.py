@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from moot.core.debate import Cursor, Debate, Kind, Participant, Slot, Turn
+from moot.core.debate import Cursor, Debate, Kind, OnFailure, Participant, Slot, Turn
 from moot.core.format import Format, Stage, titled
 from moot.core.status import FINAL, StopReason
 from moot.errors import InputError
@@ -32,6 +32,10 @@ class Step:
     sees: str = "all"
     together: bool = False
     answer: str = "text"  # the shape of what is asked for
+    tokens: int | None = None  # where its stage has limits of its own
+    seconds: float | None = None
+    on_failure: OnFailure | None = None
+    outsider: bool = False  # its own turns are read to it like anybody's
     next_stage: str | None = None  # set when this step opens a stage
 
     @property
@@ -318,8 +322,8 @@ def check_roster(
     """Refuse a cast that the format cannot seat."""
     need, title = rules.roster, rules.name
     if need.roles:
-        if [seat.role for seat in participants] != list(need.roles):
-            raise InputError(f"A {title} has the roles {', '.join(need.roles)}.", "participants")
+        if [seat.role for seat in participants] != list(need.names):
+            raise InputError(f"A {title} has the roles {', '.join(need.names)}.", "participants")
         return
     if not need.min <= len(participants) <= need.max:
         exact = f"exactly {need.min}" if need.min == need.max else f"{need.min} to {need.max}"
@@ -396,6 +400,10 @@ def _steps(debate: Debate, legs: tuple[Leg, ...], place: _Place) -> Iterable[Ste
                 sees=stage.sees,
                 together=stage.together,
                 answer=stage.answer,
+                tokens=stage.tokens,
+                seconds=stage.seconds,
+                on_failure=stage.on_failure,
+                outsider=stage.outsider,
                 next_stage=opens,
             )
 

@@ -12,7 +12,7 @@ from moot.errors import StateError
 
 def open_(debate: Debate, start: bool, at: str) -> Change:
     """The first entry of the log: queued, or scheduled until somebody starts it."""
-    if debate.rules.outcome == "packet":
+    if debate.rules.result:
         debate = reach(debate, debate.fence, [Phase("Intake", at, "ok")], at).debate
     return turn_to(debate, "queued", at) if start else notice(debate, at, None)
 

@@ -7,8 +7,14 @@ from typing import Protocol
 
 from moot.core.debate import Limits, Participant
 from moot.core.format import Format
-from moot.core.transcript import UNDERSTUDY
 from moot.errors import WARN_UNPRICED, WARN_WEAK_HOST, InputError
+
+UNDERSTUDY = "local:understudy"
+
+
+def label(model: str) -> str:
+    """Who stands behind a seat, said plainly where it is no model at all."""
+    return "understudy, no model" if model == UNDERSTUDY else model
 
 
 class Card(Protocol):

@@ -4,11 +4,11 @@ import asyncio
 import logging
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from moot.core import council, echo, limits, moves, prompts, retry, schedule, shapes
+from moot.core import answers, echo, limits, moves, prompts, retry, schedule
 from moot.core.change import (
     Attempt,
     BehindError,
@@ -25,17 +25,18 @@ from moot.core.debate import NO_USAGE, Debate, Failure, Participant, Turn, Usage
 from moot.core.events import Delta, Speech, StatusChanged, TurnCommitted
 from moot.core.limits import Estimate
 from moot.core.moves import Then
+from moot.core.phases import phases_due, stages_over
 from moot.core.prompts import Heard
 from moot.core.schedule import Finish, Slot, Step, Wave
 from moot.core.status import RUNNABLE
 from moot.core.times import iso
-from moot.core.transcript import UNDERSTUDY
-from moot.engine import failpoints, finish, news
-from moot.engine.behind import stands
+from moot.core.voices import UNDERSTUDY
+from moot.engine import failpoints, finish, publish
 from moot.engine.calls import Patience, usage_of, used
-from moot.engine.floor import Floor
+from moot.engine.isolation import Floor
 from moot.engine.lease import Hand, Keeper
-from moot.engine.recall import Recall
+from moot.engine.memo import Recall
+from moot.engine.outdated import stands
 from moot.errors import (
     DuplicateError,
     MootError,
@@ -50,6 +51,7 @@ from moot.errors import (
     StateError,
     StorageError,
 )
+from moot.outcome.stands import silent, stated
 from moot.ports import Bus, Call, Clock, Records, Reply, Say, Speaker, Store
 
 log = logging.getLogger(__name__)
@@ -129,7 +131,7 @@ class Advancer:
             self._say_why(debate_id, reason)
             return None
         self._behind.discard(debate_id)
-        news.tell(self._bus, claimed.events)
+        publish.tell(self._bus, claimed.events)
         failpoints.hit("claimed")
         hand = self._keeper.hold(debate_id, claimed.debate.fence)
         run = _Run.of(hand, claimed, heard if heard and turns is None else Heard(turns or ()))
@@ -313,16 +315,18 @@ class Advancer:
     async def _reach(self, run: _Run) -> bool:
         """Log the phases that a council has been through; False if nobody took a position."""
         debate, fence, at = run.debate, run.hand.fence, iso(self._clock.now())
-        due = council.phases_due(debate, run.heard.turns, at)
+        due = phases_due(debate, run.heard.turns, at)
         if not due:
             return True
-        if not council.silent(run.heard.turns, due):
+        if not silent(debate.rules, run.heard.turns, stages_over(debate)):
             await self._commit(run, lambda row: moves.reach(row, fence, due, at))
             return True
         codes = [turn.error_code for turn in run.heard.turns if turn.error_code]
+        result = debate.rules.result
+        stage = debate.rules.stage(result.stands[-1]).heading if result else ""
         failure = Failure(
             codes[-1],
-            "None of the roles stated a position in round 1, so there is nothing to decide on.",
+            f"Nobody took a position in {stage.lower()}, so there is nothing to decide on.",
             "",
             "",
             len(codes),
@@ -341,10 +345,11 @@ class Advancer:
             # a worker may have filed the decision and died before the commit: it stands as filed
             at = await asyncio.to_thread(self._records.ended_at, run.debate) or at
             ending = finish.decision(run.debate, turns, fence, at)
-            events = await finish.said(self._store, run.debate)
-            events += [event for event in ending.events if isinstance(event, StatusChanged)]
-            await asyncio.to_thread(self._records.file, ending.debate, turns, events)
-            failpoints.hit("filed")
+            if ending.decided:  # a stop that was asked for before is filed once it is committed
+                events = await finish.said(self._store, run.debate)
+                events += [event for event in ending.events if isinstance(event, StatusChanged)]
+                await asyncio.to_thread(self._records.file, ending.debate, turns, events)
+                failpoints.hit("filed")
         except (PacketError, StorageError) as error:
             failure = Failure(error.code, error.message, "", "", 1, at)
             await self._commit(
@@ -450,12 +455,12 @@ class Advancer:
         call = Call(
             model=seat.model,
             messages=messages,
-            max_tokens=debate.limits.max_turn_tokens,
-            seconds=debate.limits.max_turn_seconds,
+            max_tokens=step.tokens or debate.limits.max_turn_tokens,
+            seconds=step.seconds or debate.limits.max_turn_seconds,
             debate=debate,
             step=step,
             heard=heard,
-            schema=prompts.schema(step, debate),
+            schema=prompts.schema(step, debate, _options(step, debate, run.heard.turns)),
             again=wrong is not None,
         )
         self._announce(speech)
@@ -477,7 +482,7 @@ class Advancer:
         debate, seat = run.debate, run.debate.seat(step.actor)
         _check_voice(run, seat, reply)
         if step.answer != "text":
-            return self._shaped(step, reply, debate)
+            return self._shaped(step, reply, debate, run.heard.turns)
         others = [other.name for other in debate.seats if other.id != seat.id]
         text = clean(reply.text, seat.name, others, cut=reply.cut)
         if not text:
@@ -490,14 +495,17 @@ class Advancer:
             )
         return reply, text
 
-    def _shaped(self, step: Step, reply: Reply, debate: Debate) -> tuple[Reply, str]:
+    def _shaped(
+        self, step: Step, reply: Reply, debate: Debate, turns: Sequence[Turn]
+    ) -> tuple[Reply, str]:
         """A structured answer, found, checked, and put into words."""
-        name = debate.seat(step.actor).name
+        name, shape = debate.seat(step.actor).name, debate.rules.shape(step.answer)
         try:
-            found = reply.data if reply.data is not None else shapes.find(reply.text)
-            aimed_at = prompts.target(step, debate)
-            data = shapes.read(step.answer, visible(found), aimed_at)
-            if data.get("position") in {seat.name for seat in debate.seats}:
+            found = reply.data if reply.data is not None else answers.find(reply.text)
+            known = prompts.known(step, debate, _options(step, debate, turns))
+            data = answers.read(step.answer, shape, visible(found), known)
+            option = data.get("position")
+            if isinstance(option, str) and option in {seat.name for seat in debate.seats}:
                 raise ValueError("position: that is a role; it must be an answer to the problem")
         except ValueError as error:
             problem = f"{error}{'; it was cut by the token limit' if reply.cut else ''}"
@@ -507,7 +515,7 @@ class Advancer:
                 problem=problem,
                 **used(reply.usage),
             ) from None
-        return replace(reply, data=data), clean(shapes.spoken(step.answer, data), "", ())
+        return replace(reply, data=data), clean(answers.spoken(shape, data), "", ())
 
     async def _call_out(
         self, run: _Run, attempt: Attempt, call: Call, say: Say, said: list[str]
@@ -582,7 +590,7 @@ class Advancer:
             await self._settled(run, ended, lambda row: moves.fail_attempt(row, fence, ended))
             return
         seat = run.debate.seat(step.actor)
-        if run.debate.on_failure == "pause" and run.debate.status != "ending":
+        if _pauses(run.debate, step):
             failure = Failure(error.code, error.message, seat.id, seat.model, tried, at)
             await self._settled(run, ended, lambda row: moves.pause_for(row, fence, failure, ended))
             return
@@ -610,7 +618,7 @@ class Advancer:
         lost = run.debate.losses
         log.warning("%s: %s is given up, %d workers were lost", run.debate.id, step.actor, lost)
         why = f"{lost} workers were lost one after another while {seat.name} spoke."
-        if run.debate.on_failure == "pause" and run.debate.status != "ending":
+        if _pauses(run.debate, step):
             words = f"{why} Look into their logs for the reason, then restart the speaker."
             failure = Failure(LOST_CODE, words, seat.id, seat.model, lost, at)
             await self._commit(run, lambda row: moves.give_up(row, fence, failure, at))
@@ -671,7 +679,8 @@ class Advancer:
     def _estimate(self, run: _Run, step: Step) -> Estimate:
         card = self._speaker.card(run.debate.seat(step.actor).model)
         messages, _ = prompts.render(step, run.debate, run.heard, card.window)
-        tokens_in, tokens_out = prompts.size(messages), run.debate.limits.max_turn_tokens
+        tokens_in = prompts.size(messages)
+        tokens_out = step.tokens or run.debate.limits.max_turn_tokens
         cost = tokens_in * (card.input_price or 0.0) + tokens_out * (card.output_price or 0.0)
         return Estimate(tokens_in + tokens_out, cost)
 
@@ -721,7 +730,7 @@ class Advancer:
 
     async def _change(self, debate_id: str, move: Move) -> Change:
         change = await self._store.change(debate_id, move)
-        news.tell(self._bus, change.events)
+        publish.tell(self._bus, change.events)
         return change
 
 
@@ -766,4 +775,16 @@ def _name(trouble: Exception) -> str:
 
 def _plain(debate: Debate) -> bool:
     """Whether a wave may begin with the claim, or the commit of the last, unlooked at before."""
-    return not limits.bounded(debate.limits) and debate.rules.outcome != "packet"
+    return not limits.bounded(debate.limits) and debate.rules.result is None
+
+
+def _options(step: Step, debate: Debate, turns: Sequence[Turn]) -> list[str]:
+    """The options that a step chooses from, if it is a choice."""
+    if step.answer == "text" or not any(debate.rules.shape(step.answer).options_from()):
+        return []
+    return stated(debate.rules, turns)
+
+
+def _pauses(debate: Debate, step: Step) -> bool:
+    """Whether the debate waits for a person if this step fails: its stage may say so itself."""
+    return (step.on_failure or debate.on_failure) == "pause" and debate.status != "ending"

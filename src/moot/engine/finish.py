@@ -4,14 +4,18 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
-from moot.core import council, moves, packet
+from moot.core import moves
 from moot.core.change import Change, Decided, Record
-from moot.core.debate import Debate, Decision, Phase, Turn
+from moot.core.debate import Debate, Phase, Turn
 from moot.core.events import StatusChanged
-from moot.core.reading import Read, Reading
+from moot.core.phases import phases
 from moot.core.status import FINAL, RUNNABLE
 from moot.engine import failpoints
+from moot.outcome import packet
+from moot.outcome.result import result
 from moot.ports import Filed, Records, ReportRow, Store
+from moot.render import packet_text
+from moot.render.reading import Read, Reading
 
 log = logging.getLogger(__name__)
 
@@ -137,25 +141,22 @@ def at_rest(debate: Debate) -> bool:
 
 
 def decision(debate: Debate, turns: Sequence[Turn], fence: int, at: str) -> Change:
-    """A council brought to its end: consensus, packet and record follow from the turns."""
-    consensus, made = council.decided(debate, turns)
-    packet.validate(made)
-    note = council.record(debate, made)
-    record = Record(
-        path=council.record_path(debate),
-        type=note["type"],
-        title=note["title"],
-        text=packet.markdown(made, consensus["missing"]),
-        created_at=note["createdAt"],
-    )
-    outcome = Decision(
-        consensus["consensusScore"],
-        consensus["confidenceScore"],
-        made["decision"]["selectedOption"],
-    )
-    phases = [Phase(state, at, "ok") for state in ("Packetize", "Writeback")]
+    """A debate with an outcome brought to its end: all of that follows from the turns."""
+    came_to = result(debate, turns)
+    packet.validate(came_to.packet)
+    record = None
+    if came_to.path and came_to.record:
+        note = came_to.record
+        text = packet_text.markdown(came_to.packet, came_to.consensus["missing"])
+        record = Record(came_to.path, note["type"], note["title"], text, note["createdAt"])
+    reached = [phase for phase in phases(debate) if phase in ("Packetize", "Writeback")]
     return moves.decide(
-        debate, fence, outcome, Decided(tuple(made["nextActions"]), record), phases, at
+        debate,
+        fence,
+        came_to.decision,
+        Decided(tuple(came_to.packet["nextActions"]), record),
+        [Phase(state, at, "ok") for state in reached],
+        at,
     )
 
 

@@ -12,16 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from moot.core import limits, prompts, reading, report, retry, shapes, voices
+from moot.core import answers, limits, prompts, retry, voices
 from moot.core.clean import visible
 from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.limits import Estimate
 from moot.core.prompts import Message
-from moot.core.reading import Read, Reading, Unread
 from moot.core.schedule import Step
 from moot.core.status import FINAL, POSSIBLE
 from moot.core.times import iso
-from moot.core.transcript import UNDERSTUDY
+from moot.core.voices import UNDERSTUDY
 from moot.engine import failpoints
 from moot.engine.calls import Patience, usage_of, used
 from moot.engine.finish import Filer, written
@@ -37,6 +36,8 @@ from moot.errors import (
     StorageError,
 )
 from moot.ports import Call, Clock, Reply, ReportRow, ReportState, Speaker, Store
+from moot.render import reading, report
+from moot.render.reading import Read, Reading, Unread
 
 log = logging.getLogger(__name__)
 
@@ -278,7 +279,7 @@ class Reporter:
             return None
         usage = reply.usage.with_calls(1)
         try:
-            found = reply.data if reply.data is not None else shapes.find(reply.text)
+            found = reply.data if reply.data is not None else answers.find(reply.text)
             read = reading.read(
                 visible(found), job.debate, job.turns, reply.model, job.spent + usage, self._now()
             )

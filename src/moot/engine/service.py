@@ -10,20 +10,19 @@ from moot.core import moves, request, verbs, voices
 from moot.core.change import Change
 from moot.core.debate import Debate, Turn
 from moot.core.events import Delta, Event, TurnCommitted
-from moot.core.export import Kind, export
 from moot.core.format import Format
 from moot.core.ids import check_id
 from moot.core.status import FINAL
 from moot.core.times import iso
-from moot.engine import news
+from moot.engine import publish
 from moot.engine.advance import Advancer
-from moot.engine.agents import Agents
-from moot.engine.behind import behind
-from moot.engine.ear import Subscription
+from moot.engine.broadcast import Stations
 from moot.engine.finish import Filer, at_rest
+from moot.engine.inbox import Subscription
 from moot.engine.lease import Keeper
+from moot.engine.outdated import behind
 from moot.engine.reporting import Reporter
-from moot.engine.stations import Stations
+from moot.engine.saved_agents import Agents
 from moot.engine.supervise import Supervisor
 from moot.engine.tail import Tail
 from moot.errors import (
@@ -51,6 +50,7 @@ from moot.ports import (
     Search,
     Store,
 )
+from moot.render.export import Kind, export
 
 ID_TRIES = 5
 POLL_SECONDS = 0.5
@@ -376,7 +376,7 @@ class Service:
 
     async def records(self, words: str = "", limit: int = 50) -> list[dict[str, Any]]:
         """What was written back and holds every one of the words, newest first."""
-        return await self._store.records(words, limit) if self._formats.enabled("council") else []
+        return await self._store.records(words, limit, self._formats.disabled)
 
     @property
     def in_hand(self) -> int:
@@ -544,7 +544,7 @@ class Service:
         return moves.held(debate, self._clock.now(), self._keeper.is_dead)
 
     def _publish(self, change: Change) -> None:
-        news.tell(self._bus, change.events)
+        publish.tell(self._bus, change.events)
 
 
 def _given(asked: Mapping[str, Any]) -> dict[str, Any]:

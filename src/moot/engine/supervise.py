@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from moot.core import moves
 from moot.core.status import RUNNABLE
-from moot.engine.behind import behind
 from moot.engine.finish import Filer
+from moot.engine.outdated import behind
 from moot.errors import MootError
 from moot.ports import Clock, Dispatcher, Records, Store, Unfinished
 

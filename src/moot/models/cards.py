@@ -3,12 +3,12 @@
 from functools import lru_cache
 from pathlib import Path
 
-from moot.models.vendors import VENDORS, VendorId
+from moot.models.providers import VENDORS, VendorId
 from moot.ports import ModelCard
 
 UNKNOWN_WINDOW = 128_000  # of a vendor's model that the price list does not have
 LOCAL_WINDOW = 8_192  # of a local server that does not tell
-SMALL_BYTES = 4 << 30  # of weights; a model with fewer needs care, see models/small.py
+SMALL_BYTES = 4 << 30  # of weights; a model with fewer needs care, see models/local/small.py
 _SAMPLE = 1_000  # tokens to price, so that tiers for long prompts stay out
 
 

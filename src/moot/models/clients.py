@@ -14,9 +14,9 @@ from pydantic_ai.models import Model
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 
 from moot.errors import ProviderAuthError
-from moot.models.ollama import Translator
-from moot.models.vendors import VENDORS, Providers, VendorId
-from moot.models.wire import http_client
+from moot.models.connection import http_client
+from moot.models.providers import VENDORS, Providers, VendorId
+from moot.models.vendors.ollama import Translator
 
 _MODELS_KEPT = 128  # names come from requests, so they must not pile up
 _importing = threading.Lock()  # two threads inside one package's imports can meet half-made modules

@@ -26,8 +26,8 @@ from moot.errors import (
     ProviderUnavailableError,
     ProviderUnknownModelError,
 )
-from moot.models.vendors import Vendor
-from moot.models.wire import TooMuchError, WireError
+from moot.models.connection import TooMuchError, WireError
+from moot.models.providers import Vendor
 
 _TOO_LONG = (
     "context size",

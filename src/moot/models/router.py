@@ -23,11 +23,11 @@ from moot.errors import (
     ProviderUnknownModelError,
 )
 from moot.models.cards import UNKNOWN_WINDOW, local_card, vendor_card
-from moot.models.embedded import Embedded
-from moot.models.local import LocalServer, Server
-from moot.models.shelf import Model
-from moot.models.small import retold
-from moot.models.vendors import VENDORS, Providers, Vendor, VendorId, shown, then
+from moot.models.local.embedded import Embedded
+from moot.models.local.servers import LocalServer, Server
+from moot.models.local.small import retold
+from moot.models.local.weights import Model
+from moot.models.providers import VENDORS, Providers, Vendor, VendorId, shown, then
 from moot.ports import Call, ModelCard, ProviderStatus, Reply, Say, Speaker
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ class Router:
     async def _ollama_windows(self, base_url: str, name: str) -> dict[str, int]:
         if name not in self._ollama:
             clients = await self._load()
-            from moot.models.ollama import look_up
+            from moot.models.vendors.ollama import look_up
 
             if window := await look_up(clients.http("local"), base_url, name):
                 self._ollama[name] = window

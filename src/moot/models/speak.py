@@ -27,11 +27,11 @@ from pydantic_ai.models import Model, StreamedResponse
 
 from moot.core.debate import Usage
 from moot.core.prompts import estimate, size
+from moot.models.connection import Exchange, hanging_up
 from moot.models.failures import Sentences, explain, interrupted
-from moot.models.request import prompt, settings, shape, takes_system
-from moot.models.speed import Timing
-from moot.models.vendors import Place, Vendor, then
-from moot.models.wire import Exchange, hanging_up
+from moot.models.local.speed import Timing
+from moot.models.payload import prompt, settings, shape, takes_system
+from moot.models.providers import Place, Vendor, then
 from moot.ports import Call, ModelCard, Reply, Say
 
 _CLOSING_SECONDS = 0.2  # for a cancelled call to let go of its connection

@@ -13,13 +13,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from moot.core import codec, council, packet, report, report_page, report_text, rounds, transcript
 from moot.core.debate import Debate, Turn
 from moot.core.events import StatusChanged
 from moot.core.format import digest
-from moot.core.reading import Read, Reading, of_report
 from moot.errors import StorageError
+from moot.outcome.record import record_path
+from moot.outcome.result import result
 from moot.ports import Filed
+from moot.render import packet_text, report, report_page, report_text, transcript
+from moot.render.reading import Read, Reading, of_report
+from moot.wire import codec, rounds
 
 log = logging.getLogger(__name__)
 
@@ -142,9 +145,9 @@ class Folder:
 
     def _outdated(self, debate: Debate) -> list[Path]:
         """What was written for a decision that did not come to stand: somebody ended it first."""
-        if debate.outcome or debate.rules.outcome != "packet":
+        if debate.outcome or debate.rules.result is None:
             return []
-        note = self._home / council.record_path(debate)
+        note = self._home / record_path(debate)
         folder = self._path(debate.id)
         return [note, note.with_suffix(".md"), *(folder / name for name in DECISION)]
 
@@ -262,10 +265,11 @@ def made(
         said = rounds.document(debate, list(group), turns)
         files[f"rounds/round-{number}.json"] = as_json(said)
     if debate.outcome:
-        consensus, decided = council.decided(debate, turns)
-        files["consensus.json"] = as_json(consensus)
-        files["final-packet.json"] = as_json(decided)
-        files["final-packet.md"] = packet.markdown(decided, consensus["missing"]).encode()
+        came_to = result(debate, turns)
+        files["consensus.json"] = as_json(came_to.consensus)
+        files["final-packet.json"] = as_json(came_to.packet)
+        document = packet_text.markdown(came_to.packet, came_to.consensus["missing"])
+        files["final-packet.md"] = document.encode()
     whole = {
         "debate": codec.filed(debate),
         "rules": digest(debate.rules),  # those of request.json, as is what was received
@@ -314,11 +318,13 @@ def record(debate: Debate, turns: Sequence[Turn]) -> dict[str, bytes]:
     """The note in the user's own store, as JSON and as a document."""
     if not debate.outcome:
         return {}
-    consensus, made = council.decided(debate, turns)
-    path = council.record_path(debate)
+    came_to = result(debate, turns)
+    if came_to.path is None:
+        return {}
+    document = packet_text.markdown(came_to.packet, came_to.consensus["missing"])
     return {
-        path: as_json(council.record(debate, made)),
-        path.removesuffix(".json") + ".md": packet.markdown(made, consensus["missing"]).encode(),
+        came_to.path: as_json(came_to.record),
+        came_to.path.removesuffix(".json") + ".md": document.encode(),
     }
 
 

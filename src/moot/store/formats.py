@@ -9,7 +9,9 @@ from moot.core.format import Format, parse
 from moot.errors import InputError, NotFoundError
 from moot.ports import FormatProblem
 
-BUILT_IN = ("standard", "classic", "custom", "duel", "council")
+BUILT_IN = ("standard", "classic", "custom", "duel", "council", "jury", "redteam")
+LATER = ("jury", "redteam")
+"""Somebody may have had a format of this name before moot had one: theirs stays what is meant."""
 
 
 def switched_off(name: str) -> NotFoundError:
@@ -61,7 +63,8 @@ class FormatFiles:
         return [name for name in names if name not in self.disabled]
 
     def _find(self, name: str) -> Format:
-        if name in BUILT_IN:
+        own = name in LATER and (self._folder / f"{name}.toml").exists()
+        if name in BUILT_IN and not own:
             text = resources.files("moot.formats").joinpath(f"{name}.toml").read_text("utf-8")
             return parse(text, f"{name}.toml")
         if name not in self.names():

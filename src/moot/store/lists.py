@@ -11,12 +11,12 @@ from typing import Any
 
 from sqlalchemy import bindparam, select
 
-from moot.core.codec_station import BROADCASTING
 from moot.ports import Found, Search
 from moot.store import runs, search
 from moot.store.query import Connection, Query, can_hold, planned_anew
 from moot.store.tables import conversations
 from moot.store.tables import runs as table
+from moot.wire.codec_station import BROADCASTING
 
 LOOKED_AT = 2000
 TOP = 2**63 - 1

@@ -6,12 +6,13 @@ from typing import Any
 
 from sqlalchemy import bindparam, insert, select, text
 
-from moot.core import codec
 from moot.core.debate import Turn, Usage
 from moot.core.events import Event, TurnCommitted
+from moot.errors import StorageError
 from moot.ports import Logged
 from moot.store.query import Connection, Query
 from moot.store.tables import events, runs, turns
+from moot.wire import codec
 
 LOGGED = 10_000  # entries that one look at the log of all debates gives
 
@@ -79,12 +80,20 @@ def turns_after(conn: Connection, debate_id: str, after: int) -> list[Turn]:
 
 def events_after(conn: Connection, debate_id: str, after: int, limit: int) -> list[Event]:
     rows = EVENTS_AFTER.rows(conn, {"debate_id": debate_id, "after": after, "limit": limit})
-    return [
-        TurnCommitted(debate_id, _turn(row))
-        if row["type"] == "turn"
-        else codec.read_status_event(debate_id, row["event_seq"], row["event_data"])
-        for row in rows
-    ]
+    return [_event(debate_id, row) for row in rows]
+
+
+def _event(debate_id: str, row: dict[str, Any]) -> Event:
+    match row["type"]:
+        case "turn":
+            return TurnCommitted(debate_id, _turn(row))
+        case "status":
+            return codec.read_status_event(debate_id, row["event_seq"], row["event_data"])
+        case unknown:
+            raise StorageError(
+                f"The log of {debate_id} has an entry of the type {unknown!r}, which this version "
+                "of moot does not know. A newer one wrote it: upgrade moot."
+            )
 
 
 def last_seq(conn: Connection, debate_id: str) -> int:

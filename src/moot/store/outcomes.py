@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, delete, insert, or_, select, text
 
 from moot.core.change import Record
 from moot.store.query import Connection, Query, can_hold
-from moot.store.tables import actions, records
+from moot.store.tables import actions, records, runs
 
 EVERY = 2**31 - 1
 FORGET_ACTIONS = Query(delete(actions).where(actions.c.debate_id == bindparam("debate_id")))
@@ -25,7 +25,8 @@ KEEP_RECORD = Query(
     )
 )
 RECORDS = Query(
-    select(records)
+    select(records, runs.c.format.label("of_format"))
+    .join(runs, runs.c.id == records.c.debate_id, isouter=True)
     .where(
         or_(
             records.c.title.ilike(bindparam("pattern"), escape="\\"),
@@ -65,16 +66,21 @@ def keep_record(conn: Connection, debate_id: str, record: Record) -> None:
     )
 
 
-def find_records(conn: Connection, words: str, limit: int) -> list[dict[str, Any]]:
-    """Records that hold every word, newest first."""
+def find_records(
+    conn: Connection, words: str, limit: int, hidden: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Records that hold every word, newest first; without those of hidden formats."""
     if not can_hold(words):
         return []
     first, *others = words.split() or [""]
     escaped = first.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    found = RECORDS.rows(conn, {"pattern": f"%{escaped}%", "limit": EVERY if others else limit})
+    found = RECORDS.rows(
+        conn, {"pattern": f"%{escaped}%", "limit": EVERY if others or hidden else limit}
+    )
     kept = [
         row
         for row in found
-        if all(word.casefold() in f"{row['title']} {row['text']}".casefold() for word in others)
+        if row.pop("of_format") not in hidden
+        and all(word.casefold() in f"{row['title']} {row['text']}".casefold() for word in others)
     ]
     return kept[:limit]

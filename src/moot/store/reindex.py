@@ -12,15 +12,17 @@ from typing import Any
 
 from sqlalchemy import bindparam, delete, select, text
 
-from moot.core import codec, council, moves, packet, report
+from moot.core import moves
 from moot.core.change import Ended, Record
 from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.ids import check_id
-from moot.core.reading import Read, Reading, encode
 from moot.core.status import FINAL, RUNNABLE
 from moot.errors import DuplicateError, MootError, NotFoundError, StorageError
+from moot.outcome.result import result
 from moot.ports import ReportRow
+from moot.render import packet_text, report
+from moot.render.reading import Read, Reading, encode
 from moot.store import attempts, log, outcomes, reports, runs
 from moot.store.files import Folder
 from moot.store.query import Connection, Query, SqlDatabase
@@ -31,6 +33,7 @@ from moot.store.tables import records as records_table
 from moot.store.tables import reports as reports_table
 from moot.store.tables import runs as runs_table
 from moot.store.tables import turns as turns_table
+from moot.wire import codec
 
 EVERYTHING = 2**31 - 1
 MANIFEST_ALONE = "manifest"
@@ -236,19 +239,20 @@ def _plain(value: Any) -> Any:
     return json.loads(codec.dumps(value))
 
 
-def _decided(replay: Replay) -> tuple[list[dict[str, Any]], Record] | None:
+def _decided(replay: Replay) -> tuple[list[dict[str, Any]], Record | None] | None:
     """The actions and the record that the turns give."""
     debate = replay.debate
     if not debate or not debate.outcome:
         return None
     try:
-        consensus, made = council.decided(debate, replay.turns)
-        note = council.record(debate, made)
-        text = packet.markdown(made, consensus["missing"])
+        came_to = result(debate, replay.turns)
+        text = packet_text.markdown(came_to.packet, came_to.consensus["missing"])
     except Exception:  # that it does not follow from the turns is said already
         return None
-    path = council.record_path(debate)
-    return made["nextActions"], Record(path, note["type"], note["title"], text, note["createdAt"])
+    path, note, actions = came_to.path, came_to.record, came_to.packet["nextActions"]
+    if path is None or note is None:
+        return actions, None
+    return actions, Record(path, note["type"], note["title"], text, note["createdAt"])
 
 
 def _record_row(record: Record) -> dict[str, Any]:
@@ -412,7 +416,7 @@ def index(conn: Connection, replay: Replay) -> bool:
         lacking = [action for action in actions if action["id"] not in known]
         outcomes.add_actions(conn, debate.id, lacking)
         added = added or bool(lacking)
-        if not RECORDS_OF.rows(conn, {"debate_id": debate.id}):
+        if record and not RECORDS_OF.rows(conn, {"debate_id": debate.id}):
             outcomes.keep_record(conn, debate.id, record)
             added = True
     if debate.status in FINAL and (before is None or before.report is None):

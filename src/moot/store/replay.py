@@ -18,16 +18,18 @@ from typing import Any, Literal, ParamSpec, cast
 
 from pydantic import ValidationError
 
-from moot.core import council, packet, schedule
-from moot.core.debate import Debate, Decision, Turn
+from moot.core import schedule
+from moot.core.debate import Debate, Turn
 from moot.core.events import StatusChanged
 from moot.core.format import digest
 from moot.core.ids import check_id
-from moot.core.read import read_debate, read_status, read_turn
-from moot.core.reading import Read, Reading, of_report
 from moot.core.status import FINAL, RUNNABLE
 from moot.errors import PacketError
+from moot.outcome import packet
+from moot.outcome.result import result
+from moot.render.reading import Read, Reading, of_report
 from moot.store import files
+from moot.wire.read import read_debate, read_status, read_turn
 
 MAX_BYTES = 256 * 1024 * 1024
 """No file of moot's comes near, nor do all files of a folder."""
@@ -356,9 +358,7 @@ def _follows(
             "its status is not what its last event says.",
         )
     if debate.outcome:
-        consensus, made = council.decided(debate, turns)
-        scores = consensus["consensusScore"], consensus["confidenceScore"]
-        right = Decision(*scores, made["decision"]["selectedOption"])
+        right = result(debate, turns).decision
         must(debate.outcome == right, "its outcome does not follow from its turns.")
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 from sqlalchemy import bindparam, select, text
 
-from moot.core import codec, reading
 from moot.core.debate import Usage
 from moot.ports import ReportRow
+from moot.render import reading
 from moot.store import runs
 from moot.store.query import Connection, Query
 from moot.store.tables import reports
+from moot.wire import codec
 
 AT_ONCE = 50  # rows that one query loads
 WANTED = 100  # that one look gives

@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlalchemy import ARRAY, Text, bindparam, func, insert, select, text, update
 
-from moot.core import codec
 from moot.core.debate import Cursor, Debate, Decision, Participant, Phase, Slot, Usage
 from moot.core.format import Format, digest, from_json, to_json
 from moot.core.ids import number as place_of
@@ -17,6 +16,7 @@ from moot.ports import Held, Unfinished
 from moot.store import search
 from moot.store.query import Connection, Query
 from moot.store.tables import formats, runs
+from moot.wire import codec
 
 PROGRESS = [
     "degraded", "next_round", "next_stage", "next_actor", "next_target", "wave_done", "round",

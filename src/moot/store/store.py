@@ -7,9 +7,9 @@ from typing import Any
 from moot.core.change import Change, SaidAlreadyError
 from moot.core.debate import Debate, Turn
 from moot.core.events import Event
-from moot.core.reading import Read
 from moot.errors import DuplicateError
 from moot.ports import Found, Held, Logged, Once, ReportRow, Search, Unfinished
+from moot.render.reading import Read
 from moot.store import attempts, keys, lists, log, outcomes, reports, runs
 from moot.store.database import Database
 from moot.store.query import Connection, SqlDatabase
@@ -110,8 +110,10 @@ class SqlStore:
     async def actions(self, debate_id: str) -> list[dict[str, Any]]:
         return await self._db.read(lambda conn: outcomes.actions_of(conn, debate_id))
 
-    async def records(self, words: str, limit: int) -> list[dict[str, Any]]:
-        return await self._db.read(lambda conn: outcomes.find_records(conn, words, limit))
+    async def records(
+        self, words: str, limit: int, hidden: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
+        return await self._db.read(lambda conn: outcomes.find_records(conn, words, limit, hidden))
 
     async def unfinished(self, now: float) -> list[Unfinished]:
         return await self._db.read(lambda conn: runs.unfinished(conn, now))
@@ -187,5 +189,6 @@ def apply(conn: Connection, before: Debate, change: Change) -> None:
         attempts.start(conn, debate_id, attempt)
     if change.decided:
         outcomes.keep_actions(conn, debate_id, [dict(a) for a in change.decided.actions])
-        outcomes.keep_record(conn, debate_id, change.decided.record)
+        if change.decided.record:
+            outcomes.keep_record(conn, debate_id, change.decided.record)
     runs.change(conn, before, change.debate)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from moot.bus.wire import delta_items, packed
+from moot.bus.datagrams import delta_items, packed
 from moot.core.events import Delta, Speech
 from moot.testing.bus_peer import (
     Ear,

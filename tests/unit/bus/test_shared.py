@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from moot.bus import foreign, redis, shared, wire
+from moot.bus import datagrams, foreign, redis, shared
+from moot.bus.datagrams import Item, read_hints, read_ids
 from moot.bus.redis import Interest
 from moot.bus.shared import SharedBus
-from moot.bus.wire import Item, read_hints, read_ids
 from moot.core.events import Delta, Speech
 from moot.testing.bus_peer import Ear, Talk, committed, delta, in_loop, spoken, until
 
@@ -60,7 +60,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 def item(text: str, offset: int = 0, **more: Any) -> Item:
-    return {**next(iter(wire.delta_items(delta(text, offset)))), **more}
+    return {**next(iter(datagrams.delta_items(delta(text, offset)))), **more}
 
 
 # --- what is sent ---
@@ -84,11 +84,11 @@ async def test_a_hint_has_the_first_new_seq_of_each_debate(clock: SimpleNamespac
 async def test_a_hint_of_too_many_debates_names_none(clock: SimpleNamespace) -> None:
     bus = Wire()
     bus.publish(committed())
-    for number in range(wire.HINTS + 1):
+    for number in range(datagrams.HINTS + 1):
         bus.publish(committed(f"debate{number}"))
     bus._flush()
     assert bus.said[1:] == [{"kind": "commit", "of": {}}]
-    assert len(list(wire.packed("1-00000000", bus.said))) == 1
+    assert len(list(datagrams.packed("1-00000000", bus.said))) == 1
 
 
 @in_loop
@@ -230,18 +230,18 @@ async def test_what_the_host_is_asked_goes_along() -> None:
     far.come(*bus.said)
     heard = [(one.text, one.instruction) for one in ear.deltas("host")]
     assert heard == [("", "Give Ada the floor.")]
-    far.come(*wire.delta_items(Delta("d", 1, "s", "host", "ada", "Ada, ", "t", 0)))
-    far.come(*wire.delta_items(Delta("d", 1, "s", "host", "ada", "please.", "t", 5)))
+    far.come(*datagrams.delta_items(Delta("d", 1, "s", "host", "ada", "Ada, ", "t", 0)))
+    far.come(*datagrams.delta_items(Delta("d", 1, "s", "host", "ada", "please.", "t", 5)))
     (known,) = far.speeches("d")
     said = known.so_far("t")
     assert (said.text, said.instruction) == ("Ada, please.", "Give Ada the floor.")
-    far.come(*wire.delta_items(Delta("d", 1, "s", "host", "ada", "", "t", 0)))
+    far.come(*datagrams.delta_items(Delta("d", 1, "s", "host", "ada", "", "t", 0)))
     (known,) = far.speeches("d")
     assert known.so_far("t").instruction is None, "it was taken back"
 
 
 def test_an_announcement_is_joined_to_what_follows_and_to_nothing_before() -> None:
-    outbox = wire.Outbox()
+    outbox = datagrams.Outbox()
     for said in (
         Delta("d", 1, "s", "host", "ada", "A", "t", 0),
         Delta("d", 1, "s", "host", "ada", "", "t", 0),  # taken back
@@ -255,13 +255,13 @@ def test_an_announcement_is_joined_to_what_follows_and_to_nothing_before() -> No
 
 
 def test_a_peer_of_the_version_before_says_no_instruction() -> None:
-    item = next(iter(wire.delta_items(asked("Ada?"))))
-    assert wire.read_delta(item) == asked("Ada?")
+    item = next(iter(datagrams.delta_items(asked("Ada?"))))
+    assert datagrams.read_delta(item) == asked("Ada?")
     del item["instruction"]
-    old = wire.read_delta(item)
+    old = datagrams.read_delta(item)
     assert old is not None
     assert old.instruction is None
     for wrong in (7, None, ["x"]):
-        read = wire.read_delta(item | {"instruction": wrong})
+        read = datagrams.read_delta(item | {"instruction": wrong})
         assert read is not None
         assert read.instruction is None

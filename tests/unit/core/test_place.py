@@ -13,13 +13,14 @@ from rich.console import Console
 from tests.unit.core.test_schedule_properties import AT, CALM, debates, walk
 
 from moot.cli.screen import Screen
-from moot.core import change, codec, request, schedule, verbs
+from moot.core import change, request, schedule, verbs
 from moot.core.debate import Debate
 from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.format import parse, shown
-from moot.core.read import read_listed
-from moot.core.transcript import markdown
+from moot.render.transcript import markdown
 from moot.store.formats import FormatFiles
+from moot.wire import codec
+from moot.wire.read import read_listed
 
 FILES = FormatFiles(Path("/nowhere"))
 

@@ -18,7 +18,7 @@ from moot.core.debate import NO_USAGE, Debate, Turn
 from moot.core.format import Format, from_json, to_json
 from moot.core.prompts import Heard, Message
 from moot.core.schedule import Step, Wave
-from moot.models.understudy_speech import compose
+from moot.models.understudy import compose
 from moot.store.formats import FormatFiles
 
 AT = "2026-11-15T12:00:00.000Z"

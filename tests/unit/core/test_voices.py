@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from moot.core import codec
 from moot.core.debate import Debate
 from moot.core.format import parse
 from moot.core.request import build, recast
 from moot.core.voices import family
 from moot.errors import InputError
+from moot.wire import codec
 
 THREE = ("claude:s", "openai:g", "gemini:f")
 TWO = THREE[:2]

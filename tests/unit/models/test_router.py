@@ -19,9 +19,9 @@ from moot.errors import (
     ProviderUnavailableError,
     ProviderUnknownModelError,
 )
-from moot.models.local import LocalServer, Server, with_path
+from moot.models.local.servers import LocalServer, Server, with_path
+from moot.models.providers import VENDORS, shown
 from moot.models.router import UNDERSTUDY, Providers, Router, defaults, normalize
-from moot.models.vendors import VENDORS, shown
 from moot.ports import Call, ModelCard, Reply, Say
 
 KEY = "sk-canary-91c2"

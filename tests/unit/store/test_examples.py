@@ -10,9 +10,9 @@ import pytest
 
 from moot.bootstrap import open_service
 from moot.core.request import MAX_BIO, MAX_MOTION
-from moot.core.toml import dumps, loads
 from moot.settings import Settings
 from moot.store import examples
+from moot.wire.toml import dumps, loads
 
 AGENTS = loads(examples.agents(), "agents")
 STATIONS = loads(examples.stations(), "stations")

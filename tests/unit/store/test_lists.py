@@ -19,7 +19,7 @@ from moot.store import keys, lists, runs, schema, tables
 from moot.store.database import Database, connect
 from moot.store.query import Connection
 from moot.store.store import SqlStore
-from moot.testing.contract import AT, SEARCHES, a_debate, one_of_many
+from moot.testing.store_contract import AT, SEARCHES, a_debate, one_of_many
 
 T = TypeVar("T")
 

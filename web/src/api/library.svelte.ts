@@ -1,12 +1,6 @@
 /** What can be chosen: read when it is first wanted. */
 import { get } from './client'
-import type { Format, FormatProblem, Providers } from './types'
-
-interface Formats {
-  items: Format[]
-  /** Files that cannot be used. */
-  problems?: FormatProblem[]
-}
+import type { Format, FormatProblem, Formats, Providers } from './types'
 
 let formats: Promise<Formats> | null = null
 
@@ -19,10 +13,8 @@ function read(): Promise<Formats> {
 }
 
 export const readFormats = async (): Promise<Format[]> => (await read()).items
-export const readFormatProblems = async (): Promise<FormatProblem[]> => (await read()).problems ?? []
+/** Files that cannot be used. */
+export const readFormatProblems = async (): Promise<FormatProblem[]> => (await read()).problems
 
 /** Asked anew each time: a key may have been set, a local server started. */
 export const readProviders = (): Promise<Providers> => get<Providers>('/providers')
-
-/** What seats without a model take, spread so that families differ. */
-export const defaultModels = ({ default: found }: Providers): string[] => (typeof found === 'string' ? [found] : found)

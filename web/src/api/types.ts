@@ -14,13 +14,9 @@ export type Limits = Schemas['Limits']
 export type Place = Schemas['Place']
 export type StageOfDebate = Schemas['StageOfDebate']
 export type FormatProblem = Schemas['FormatProblem']
-/** `small`: the model is small, or the understudy. */
-export type Provider = Schemas['Provider'] & { small?: boolean }
-/** `default`: what seats without a model take; one, or several that are spread. */
-export interface Providers {
-  items: Provider[]
-  default: string | string[]
-}
+export type Provider = Schemas['Provider']
+export type Providers = Schemas['Providers']
+export type Formats = Omit<Schemas['Formats'], 'items'> & { items: Format[] }
 export type Problem = Schemas['Problem']
 export type DebateAsked = Schemas['DebateAsked']
 export type SeatAsked = Schemas['SeatAsked']
@@ -29,9 +25,7 @@ export type StopReason = NonNullable<ListedDebate['stop_reason']>
 export type Stance = Participant['stance']
 export type Debate = Omit<Schemas['Debate'], 'rules'> & { rules: Format }
 /** The part of a debate that a turn is shown by: who sits where, and the stages. */
-export type Table = Pick<Debate, 'participants' | 'host' | 'stages'> & {
-  rules: { roster: Pick<Roster, 'roles'>; stages?: Pick<Stage, 'name' | 'title'>[] }
-}
+export type Table = Pick<Debate, 'participants' | 'host' | 'stages'> & { rules: Format | { roster: Pick<Roster, 'roles'>; stages?: undefined } }
 
 /** A format, as `moot schema format` describes it. */
 export interface Format {
@@ -42,14 +36,35 @@ export interface Format {
   ends: 'finished' | 'max_rounds' | 'max_turns'
   on_failure: 'pause' | 'degrade'
   max_turns: number | null
-  outcome: 'transcript' | 'packet'
+  /** `packet` only in the rules of older debates; see rules.ts. */
+  outcome: 'transcript' | 'packet' | Outcome
   roster: Roster
   options: Record<string, FormatOption>
+  /** Shapes of its own. */
+  answers?: Record<string, { fields: Record<string, { type: string; list?: boolean }> }>
   stages: Stage[]
 }
 
+/** What a debate comes to, and the stages that it follows from. */
+export interface Outcome {
+  /** In which positions are stated, the latest first. */
+  stands: string[]
+  reading?: string | null
+  verdict?: string | null
+  packet: true
+  record: boolean
+}
+
+export interface Role {
+  name: string
+  /** What its seat is told. */
+  brief?: string
+  /** Who speaks for it unless a model is named. */
+  model?: string
+}
+
 export interface Roster {
-  roles: string[]
+  roles: (string | Role)[]
   min: number
   max: number
   host: 'required' | 'optional' | 'none'
@@ -74,7 +89,13 @@ export interface Stage {
   rounds: number | string
   together: boolean
   cued: boolean
+  /** Plain text, or the name of an answer's shape. */
+  answer: string
+  /** Where it has a limit of its own. */
+  tokens?: number
   targets: Record<string, string>
+  ask: string
+  cue: string | null
 }
 
 /** What the stream says besides turns (§8 of the contract). */
@@ -103,18 +124,8 @@ export interface DeltaEvent {
   instruction?: string | null
 }
 
-export interface CouncilAsked {
-  problem: string
-  output_type: OutputType
-  constraints: string[]
-  participants: { role: string; model_provider: string; model_name?: string }[]
-  max_turn_seconds?: number
-  max_turn_tokens?: number
-  writeback_record_type?: 'decision' | 'worklog'
-}
-
-export const OUTPUT_TYPES = ['decision', 'writing', 'architecture', 'planning', 'evaluation'] as const
-export type OutputType = (typeof OUTPUT_TYPES)[number]
+export type OutputType = Schemas['BriefAsked']['output_type']
+export const OUTPUT_TYPES = ['decision', 'writing', 'architecture', 'planning', 'evaluation'] as const satisfies readonly OutputType[]
 
 export const FINAL: readonly Status[] = ['completed', 'stopped', 'failed']
 export const isFinal = (status: Status): boolean => FINAL.includes(status)

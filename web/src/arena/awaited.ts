@@ -10,7 +10,7 @@ const planned = new WeakMap<object, Step[]>()
 
 function planOf(debate: Debate): Step[] {
   // The participants' list stays the same object while a debate is watched.
-  const found = planned.get(debate.participants) ?? steps(legsOf(debate), debate.host?.id ?? null)
+  const found = planned.get(debate.participants) ?? steps(legsOf(debate), debate)
   planned.set(debate.participants, found)
   return found
 }

@@ -77,7 +77,7 @@ export const legsOf = (debate: Debate): Leg[] =>
   })
 
 /** Every step in its order. */
-export function steps(legs: Leg[], hostId: string | null): Step[] {
+export function steps(legs: Leg[], { host, participants }: Pick<Cast, 'host' | 'participants'>): Step[] {
   const all: Step[] = []
   let wave = 0
   for (const { stage, firstRound, speakers: seats, turns } of legs) {
@@ -87,8 +87,8 @@ export function steps(legs: Leg[], hostId: string | null): Step[] {
       for (const seat of seats) {
         if (all.length >= end) break
         const at = { round, stage: stage.name }
-        if (stage.cued && hostId) all.push({ ...at, actor: hostId, target: seat.id, wave: ++wave })
-        const target = targetOf(stage, seat, seats)
+        if (stage.cued && host) all.push({ ...at, actor: host.id, target: seat.id, wave: ++wave })
+        const target = targetOf(stage, seat, participants)
         all.push({ ...at, actor: seat.id, target, wave: stage.together ? wave : ++wave })
       }
       if (!seats.length) break
@@ -97,7 +97,8 @@ export function steps(legs: Leg[], hostId: string | null): Step[] {
   return all
 }
 
-function targetOf(stage: Stage, seat: Seat, seats: Seat[]): string | null {
+/** It may be somebody who does not speak in this stage. */
+function targetOf(stage: Stage, seat: Seat, participants: Seat[]): string | null {
   const role = stage.targets[seat.role]
-  return seats.find((other) => other.role === role)?.id ?? null
+  return participants.find((other) => other.role === role)?.id ?? null
 }

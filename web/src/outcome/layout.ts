@@ -17,7 +17,7 @@ export function lay({ voices, challenges }: Exchange, room: number): Laid {
   const size = { width: narrow ? 142 : 210, height: narrow ? 122 : 106 }
   const graph = new Graph<GraphLabel, NodeLabel, EdgeLabel>({ multigraph: true })
   graph.setGraph({ rankdir: 'TB', nodesep: narrow ? 18 : 48, edgesep: narrow ? 18 : 32, ranksep: 26, marginx: 4, marginy: 4 })
-  for (const { role } of voices) graph.setNode(role, { ...size })
+  for (const { id } of voices) graph.setNode(id, { ...size })
   challenges.forEach(({ source, target }, nth) => {
     graph.setEdge(source, target, { width: BADGE, height: BADGE, labelpos: 'c' }, String(nth))
   })
@@ -27,7 +27,7 @@ export function lay({ voices, challenges }: Exchange, room: number): Laid {
     width,
     height,
     size,
-    nodes: Object.fromEntries(voices.map(({ role }) => [role, at(graph.node(role))])),
+    nodes: Object.fromEntries(voices.map(({ id }) => [id, at(graph.node(id))])),
     edges: challenges.map(({ source, target }, nth) => {
       const edge = graph.edge(source, target, String(nth))
       return { path: smooth(edge.points ?? []), ...at(edge) }

@@ -1,4 +1,5 @@
 import { get } from '../api/client'
+import { decides } from '../api/rules'
 import { isFinal, type Debate, type Turn } from '../api/types'
 import type { Consensus, Found, Packet, Report } from './types'
 
@@ -10,7 +11,7 @@ export async function read(id: string): Promise<Found> {
   const none: Found = { debate, report: null, packet: null, consensus: null, turns: [] }
   if (!isFinal(debate.status)) return none
   const report = get<Report>(`/debates/${id}/report`)
-  if (debate.rules.outcome !== 'packet') return { ...none, report: await report }
+  if (!decides(debate.rules)) return { ...none, report: await report }
   const turns = get<{ items: Turn[] }>(`/debates/${id}/turns`)
   if (!debate.outcome) return { ...none, report: await report, turns: (await turns).items }
   const packet = get<Packet>(`/debates/${id}/packet`)

@@ -1,7 +1,5 @@
-/** What a debate leaves behind: core/packet.py, core/council.py and core/report.py, as JSON. */
+/** What a debate leaves behind: outcome/packet.py, outcome/consensus.py and render/report.py, as JSON. */
 import type { Debate, Stance, Status, StopReason, Turn } from '../api/types'
-
-export const ROLES = ['Proponent', 'Critic', 'Analyst', 'Synthesizer', 'Judge'] as const
 
 export interface Packet {
   runId: string
@@ -54,6 +52,7 @@ export interface Consensus {
   confidenceScore: number
   favoured: string | null
   withoutMapping: { consensusScore: number; favoured: string | null }
+  /** `round1`: where positions were first stated, whatever that stage is called. */
   tally: { round1: Counted[]; final: Counted[] }
   moved: Move[]
   droppedCitations: number
@@ -109,7 +108,7 @@ export interface Report {
   failures: { turn: number; round: number; stage: string; speaker: string; model: string; errorCode: string | null }[]
 }
 
-/** All that the screen shows; of a council the last three too. */
+/** All that the screen shows; the last three of a debate that decides. */
 export interface Found {
   debate: Debate
   report: Report | null

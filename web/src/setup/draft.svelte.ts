@@ -1,6 +1,7 @@
 /** A debate that is being set up: what was entered, what it comes to, and what is wrong with it. */
 import { layout, type Leg, type Seat } from '../arena/plan'
-import type { CouncilAsked, DebateAsked, Format, OutputType, Stance } from '../api/types'
+import { hasSides, resultOf, roleNames, rolesOf } from '../api/rules'
+import type { DebateAsked, Format, OutputType, SeatAsked, Stance } from '../api/types'
 import { readCost, COST_HELP } from './cost'
 import type { Seat as Voiced } from './voices'
 import { keepCast, keptDraft, lastCast, type Agent, type Kept, type KeptDraft, type KeptSeat } from './kept'
@@ -28,6 +29,9 @@ export interface SeatDraft extends KeptSeat {
 }
 
 let keys = 0
+/** The service's name for the model of a role. */
+export const roleField = (role: string): string => `participants[${role}].model`
+
 const seatOf = (seat: KeptSeat): SeatDraft => ({ ...seat, key: ++keys })
 
 export class Draft {
@@ -44,7 +48,7 @@ export class Draft {
   outputType = $state<OutputType>('decision')
   constraints = $state('')
   record = $state<'' | 'decision' | 'worklog'>('')
-  /** The council's models, by role. */
+  /** The models of a cast that has roles, by role. */
   models = $state<Record<string, string>>({})
   /** Those the service has; none as long as it has not said so. */
   providers = $state.raw<string[]>([])
@@ -96,7 +100,14 @@ export class Draft {
   // --- the format
 
   readonly format = $derived.by(() => this.formats.find((one) => one.name === this.formatName))
-  readonly isCouncil = $derived(this.format?.outcome === 'packet' && this.format.roster.roles.length > 0)
+  /** Those of a format with a cast of its own. */
+  readonly roles = $derived(this.format ? rolesOf(this.format) : [])
+  readonly #result = $derived(this.format ? resultOf(this.format) : null)
+  readonly decides = $derived(this.#result !== null)
+  /** Whether what is decided is noted among the records. */
+  readonly isRecorded = $derived(!!this.#result?.record)
+  /** Whether seats argue for a side. */
+  readonly hasSides = $derived(!this.format || hasSides(this.format))
 
   choose(name: string): void {
     this.formatName = name
@@ -104,7 +115,7 @@ export class Draft {
     if (!format) return
     this.options = Object.fromEntries(Object.entries(format.options).map(([option, { default: usual }]) => [option, usual]))
     this.maxTurns = null
-    if (!format.roster.roles.length) while (this.seats.length < format.roster.min) this.addSeat()
+    if (!roleNames(format).length) while (this.seats.length < format.roster.min) this.addSeat()
   }
 
   /** Whether a stage goes on until a number of turns, which is then the question to ask. */
@@ -125,7 +136,8 @@ export class Draft {
   }
 
   #cast(format: Format): Seat[] {
-    const { roles, min, max } = format.roster
+    const { min, max } = format.roster
+    const roles = roleNames(format)
     if (roles.length) return roles.map((role) => ({ id: role, role, stance: 'neutral' }))
     const taken: Seat[] = this.seats.slice(0, max).map((seat) => ({ id: String(seat.key), role: '', stance: seat.stance }))
     while (taken.length < min) taken.push({ id: `more ${taken.length}`, role: '', stance: 'neutral' })
@@ -145,13 +157,16 @@ export class Draft {
 
   /** Everybody who is to speak, with the model that was chosen. */
   readonly cast = $derived.by((): { seats: Voiced[]; host: Voiced | null } => {
-    const roles = this.format?.roster.roles ?? []
-    const seats = roles.length
-      ? roles.map((role) => ({ name: role, role, model: this.models[role]?.trim() ?? '' }))
+    const seats = this.roles.length
+      ? this.roles.map(({ name, model: usual }) => ({ name, role: name, model: this.#modelOf(name) || (usual ?? '') }))
       : this.seated.map((seat, place) => ({ name: seat.name.trim() || `seat ${place + 1}`, model: seat.model.trim() }))
     const host = { name: this.host.name.trim() || 'host', model: this.host.model.trim() }
     return { seats, host: this.format && this.hasHost(this.format) ? host : null }
   })
+
+  #modelOf(role: string): string {
+    return this.models[role]?.trim() ?? ''
+  }
 
   addSeat(): void {
     const taken = new Set(this.seats.map((seat) => seat.name))
@@ -171,7 +186,8 @@ export class Draft {
     () =>
       new Map([
         ...this.firstProblems,
-        ...(this.isCouncil ? this.#councilProblems() : this.#castProblems()),
+        ...(this.roles.length ? this.#roleProblems() : this.#castProblems()),
+        ...(this.decides ? this.#briefProblems() : []),
         ...this.#limitProblems(),
         ...this.#refusal(),
       ]),
@@ -233,20 +249,21 @@ export class Draft {
     return `There is no provider ${provider}; there are ${this.providers.join(', ')}.`
   }
 
-  #councilProblems(): [string, string][] {
-    const found: [string, string][] = (this.format?.roster.roles ?? []).flatMap((role) => {
-      const wrong = this.#modelProblem(this.models[role] ?? '')
-      return wrong ? [[`models.${role}`, wrong] as [string, string]] : []
+  #roleProblems(): [string, string][] {
+    return this.roles.flatMap(({ name }) => {
+      const wrong = this.#modelProblem(this.#modelOf(name))
+      return wrong ? [[roleField(name), wrong] as [string, string]] : []
     })
-    if (this.#constraints().length > MOST_CONSTRAINTS) found.push(['constraints', `${MOST_CONSTRAINTS} is the most.`])
-    return found
+  }
+
+  #briefProblems(): [string, string][] {
+    return this.#constraints().length > MOST_CONSTRAINTS ? [['constraints', `${MOST_CONSTRAINTS} is the most.`]] : []
   }
 
   #limitProblems(): [string, string][] {
     return LIMIT_NAMES.flatMap((name) => {
       const { min, max, step } = LIMITS[name]
       const value = this.limits[name]
-      if (this.isCouncil && (name === 'max_total_tokens' || name === 'max_cost_usd')) return [] // it has none of these
       if (name === 'max_cost_usd' && Number.isNaN(value)) return [[`limits.${name}`, COST_HELP] as [string, string]]
       const problem = value === null ? '' : outside(value, min, max, step === 1 && name !== 'max_turn_seconds')
       return problem ? [[`limits.${name}`, problem] as [string, string]] : []
@@ -260,18 +277,15 @@ export class Draft {
 
   // --- what is asked for
 
-  asked(): DebateAsked | CouncilAsked {
-    return this.isCouncil ? this.#askedCouncil() : this.#askedDebate()
-  }
-
-  #askedDebate(): DebateAsked {
+  asked(): DebateAsked {
     const format = this.format
     const limits = Object.fromEntries(LIMIT_NAMES.flatMap((name) => (this.limits[name] === null ? [] : [[name, this.limits[name]]])))
     return {
       motion: this.motion,
       format: this.formatName,
-      participants: this.seated.map(({ stance, ...agent }) => ({ ...filled(agent), stance })),
+      participants: this.roles.length ? this.#askedRoles() : this.#askedSeats(),
       ...(format && this.hasHost(format) && { host: filled({ ...this.host, name: this.host.name.trim() || 'Host' }) }),
+      ...(this.decides && { brief: this.#askedBrief() }),
       options: Object.fromEntries(Object.entries(this.options).filter(([, value]) => value !== null)) as Record<string, number>,
       limits: { ...limits, ...(this.isEndless && this.maxTurns !== null && { max_turns: this.maxTurns }) },
       ...(this.onFailure && { on_failure: this.onFailure }),
@@ -279,20 +293,20 @@ export class Draft {
     }
   }
 
-  #askedCouncil(): CouncilAsked {
-    const participants = (this.format?.roster.roles ?? []).flatMap((role) => {
-      const [provider = '', ...name] = (this.models[role] ?? '').split(':')
-      return provider ? [{ role, model_provider: provider, ...(name.length && { model_name: name.join(':') }) }] : []
-    })
-    const { max_turn_seconds, max_turn_tokens } = this.limits
+  #askedSeats(): SeatAsked[] {
+    return this.seated.map(({ stance, ...agent }) => ({ ...filled(agent), stance: this.hasSides ? stance : 'neutral' }))
+  }
+
+  /** Roles without a model take what the format names, or the default. */
+  #askedRoles(): SeatAsked[] {
+    return this.roles.flatMap(({ name: role }) => (this.#modelOf(role) ? [{ role, model: this.#modelOf(role) }] : []))
+  }
+
+  #askedBrief(): NonNullable<DebateAsked['brief']> {
     return {
-      problem: this.motion,
       output_type: this.outputType,
       constraints: this.#constraints(),
-      participants,
-      ...(max_turn_seconds !== null && { max_turn_seconds }),
-      ...(max_turn_tokens !== null && { max_turn_tokens }),
-      ...(this.record && { writeback_record_type: this.record }),
+      ...(this.record && this.isRecorded && { writeback_record_type: this.record }),
     }
   }
 

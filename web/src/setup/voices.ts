@@ -1,5 +1,4 @@
 /** Who speaks for each seat: the page's twin of core/voices.py. */
-import { defaultModels } from '../api/library.svelte'
 import type { Format, Providers } from '../api/types'
 
 export const UNDERSTUDY = 'local:understudy'
@@ -28,7 +27,6 @@ function family(model: string): string {
 
 /** Give each seat without a model one of the default ones, so that families differ if possible. */
 export function spread(format: Format, seats: Seat[], host: Seat | null, known: Providers): Voice[] {
-  const models = defaultModels(known)
   const all = host ? [...seats, host] : seats
   const everyone = new Map<string, number>()
   const speaking = new Map<string, number>()
@@ -40,7 +38,7 @@ export function spread(format: Format, seats: Seat[], host: Seat | null, known: 
   for (const seat of all) {
     const unlike = seat.role && judges.has(seat.role) ? family(given[0] ?? '') : ''
     const rank = (model: string): number[] => [Number(family(model) === unlike), everyone.get(family(model)) ?? 0, speaking.get(family(model)) ?? 0]
-    const model = seat.model || (models.toSorted((a, b) => compare(rank(a), rank(b)))[0] ?? '')
+    const model = seat.model || (known.default.toSorted((a, b) => compare(rank(a), rank(b)))[0] ?? '')
     given.push(model)
     if (seat.model) continue
     add(everyone, model)

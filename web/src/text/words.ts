@@ -1,4 +1,5 @@
 /** The words and figures that several screens show. */
+import { hasSides } from '../api/rules'
 import type { Debate, Failure, Participant, Place, Stance, Status, StopReason, Table, Turn, Usage } from '../api/types'
 
 const STATUSES: Record<Status, string> = {
@@ -25,6 +26,12 @@ const REASONS: Record<StopReason, string> = {
 }
 
 export const STANCES: Record<Stance, string> = { pro: 'Pro', con: 'Con', neutral: 'Neutral' }
+
+/** The side that a seat speaks for; empty where it has a role instead, or no side to take. */
+export function sideWord(rules: Table['rules'], stance: Stance): string {
+  if (rules.roster.roles.length) return ''
+  return stance === 'neutral' && rules.stages && !hasSides(rules) ? '' : STANCES[stance]
+}
 
 export const statusWord = (status: Status): string => STATUSES[status]
 export const reasonSentence = (reason: StopReason): string => REASONS[reason]

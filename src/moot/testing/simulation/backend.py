@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 from moot.store.database import Job, Writer, connect
 from moot.store.query import Connection
 from moot.store.tables import metadata
-from moot.testing.inline import make_database
+from moot.testing.inline_database import make_database
 
 T = TypeVar("T")
 

@@ -160,15 +160,33 @@ class Faults:
         death of a worker that has just been asked to halt."""
         if self._world.healing:
             return
+        plan, chance = self._world.plan, self._world.chance
         at_its_end = row["status"] == "running" and row["next_round"] is None
-        if at_its_end and self._world.plan.verbs and self._world.chance.random() < 0.2:
+        if at_its_end and plan.verbs and chance.random() < (0.4 if plan.council else 0.2):
             self._world.later(
                 self._world.latency(), lambda: self._world.people.ask("stop", row["id"])
             )
         halting = row["wanted"] and not row["open_calls"]
-        if (halting or at_its_end) and self._world.plan.kills and self._world.likely():
+        if (halting or at_its_end) and plan.kills and self._world.likely():
             for process in self._world.processes:
                 if process.name == row["lease_owner"]:
                     self._world.count("kill")
                     self._world.mishaps += 1
-                    process.fuse = self._world.chance.choice((1, 3, 10))
+                    process.fuse = chance.choice((1, 3, 6, 10, 15))
+
+    def tempt_filer(self, process: "Process") -> None:
+        """Whoever has written files dies or stands still before noting that, and those who stood
+        still for long come back with calls that they made."""
+        often = 0.3 if self._world.plan.council else 0.1
+        deadly = self._world.plan.kills and self._world.chance.random() < often
+        if deadly and not self._world.healing:
+            self._world.count("kill")
+            self._world.mishaps += 1
+            process.fuse = 1
+        if self._world.healing or not self._world.plan.stops or not self._world.likely():
+            return
+        for one in self._world.processes:
+            if one.stopped:
+                self._world.later(self._world.latency(), one.go_on)
+        process.stop()
+        self._world.later(self._world.chance.random(), process.go_on)

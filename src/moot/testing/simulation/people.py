@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from moot.core.events import Delta
 from moot.engine.service import Service
-from moot.errors import MootError
+from moot.errors import MootError, StorageError
 from moot.ports import Once
 
 if TYPE_CHECKING:
@@ -113,6 +113,8 @@ class People:
         }
         if verb in making:
             return making[verb]
+        if verb in ("run", "cancel"):
+            debate = self._waiting() or debate
         if debate is None:
             return None
         chosen = debate
@@ -133,6 +135,13 @@ class People:
             "start": lambda s: s.start(chosen),
         }
         return using[verb]
+
+    def _waiting(self) -> str | None:
+        """One of the conversations that wait for their time on air."""
+        there = self._world.checks.ask(
+            "SELECT debate_id FROM debate_conversations WHERE waiting = 1 ORDER BY debate_id"
+        )
+        return self._world.chance.choice(there)[0] if there else None
 
     def _known(self, debate_id: str) -> None:
         if debate_id not in self.debates:
@@ -156,14 +165,18 @@ class People:
     def _make_twice(self, asked: dict[str, Any]) -> Callable[[Service], Awaitable[object]]:
         key = f"key-{self._world.chance.randint(1, 2)}"
         make = self._make({**asked, "motion": key}, Once(key, key))
+        rule = "a request with a key is carried out once"
 
         async def twice(service: Service) -> None:
             for _ in range(2):
-                made = await make(service)
+                try:
+                    made = await make(service)
+                except StorageError as error:
+                    known = "No free id" not in str(error)  # as if it were another request
+                    self._world.checks.hold(known, rule, f"{key}: {error}")
+                    return
                 known = self._keys.setdefault(key, made)
-                self._world.checks.hold(
-                    known == made, "a request with a key is carried out once", key
-                )
+                self._world.checks.hold(known == made, rule, key)
 
         return twice
 

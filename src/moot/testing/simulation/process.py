@@ -11,10 +11,10 @@ from moot.engine.lease import Census
 from moot.engine.service import Service
 from moot.errors import MootError
 from moot.settings import Settings
-from moot.testing.simulation.database import Died, SimulatedDatabase
 from moot.testing.simulation.loop import ACTOR
 from moot.testing.simulation.network import PostDispatcher, SimulatedBus
 from moot.testing.simulation.records import SimulatedRecords
+from moot.testing.simulation.simulated_database import Died, SimulatedDatabase
 from moot.testing.simulation.vendor import Vendor
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from moot.core.debate import Debate, Turn
 from moot.core.events import StatusChanged
-from moot.core.reading import Read, Reading
 from moot.ports import Filed
+from moot.render.reading import Read, Reading
 from moot.store.files import Folder
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class SimulatedRecords(Folder):
             return super().file(debate, turns, events, read)
         finally:
             self._world.checks.filed(debate.id)
+            self._world.faults.tempt_filer(self._process)
 
     def _write(self, files: dict[Path, bytes]) -> None:
         for path, data in files.items():

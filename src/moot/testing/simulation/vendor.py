@@ -88,11 +88,20 @@ class Vendor:
                 say("Well. ")
                 await asyncio.sleep(chance.random() * call.seconds * 0.8)
 
+    async def _tempt(self, call: Call) -> None:
+        """What chance alone would rarely do: a stop at the moment in which a speaker fails."""
+        world = self._world
+        if not world.healing and world.plan.verbs and world.chance.random() < 0.1:
+            world.people.ask("stop", call.debate.id)
+            await asyncio.sleep(world.chance.random() * 0.2)
+
     async def _answer(self, call: Call, say: Say, how: str) -> Reply:
         if how == "deadly":
             self._process.kill()
             self._process.check_alive()
         usage = Usage(prompts.size(call.messages), self._world.chance.randint(20, 200), 0.001)
+        if how in ("error", "failing", "refused"):
+            await self._tempt(call)
         if how in ("error", "failing"):
             kind = self._world.chance.choice(TROUBLES)
             after = self._world.chance.choice((None, 1.0, 10.0))

@@ -1,0 +1,58 @@
+"""The phases of a debate that comes to a decision: they follow its stages."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from moot.core.debate import Debate, Phase, Turn
+from moot.core.format import Stage
+from moot.errors import StateError
+
+
+def phase_of(stage: str) -> str:
+    """A stage's phase: `round1` is Round1, `open-floor` OpenFloor."""
+    return "".join(word[:1].upper() + word[1:] for word in stage.replace("_", "-").split("-"))
+
+
+def phases(debate: Debate) -> tuple[str, ...]:
+    """All phases, in their order."""
+    stages = [phase_of(stage.name) for stage in _stages(debate)]
+    written = ("Writeback",) if debate.rules.result and debate.rules.result.record else ()
+    return ("Intake", *stages, "Packetize", *written)
+
+
+def check_phase(debate: Debate, before: str | None, after: str) -> None:
+    """The guard: each phase follows the one before it, and nothing else does."""
+    order = phases(debate)
+    place = -1 if before is None else order.index(before)
+    if after not in order or order.index(after) != place + 1:
+        raise StateError(f"A debate that is at {before or 'its start'} cannot go to {after}.")
+
+
+def phases_due(debate: Debate, turns: Sequence[Turn], at: str) -> list[Phase]:
+    """The phases that these turns complete, and that the log does not have yet."""
+    logged = {phase.state for phase in debate.phases}
+    return [
+        Phase(phase_of(name), at, _how([turn.status for turn in turns if turn.stage == name]))
+        for name in stages_over(debate)
+        if phase_of(name) not in logged
+    ]
+
+
+def stages_over(debate: Debate) -> list[str]:
+    """The stages that come before the one that is next."""
+    over: list[str] = []
+    for stage in _stages(debate):
+        if stage.name == debate.cursor.next_stage:
+            break
+        over.append(stage.name)
+    return over
+
+
+def _stages(debate: Debate) -> list[Stage]:
+    return [stage for stage in debate.rules.stages if debate.host or not stage.needs_host]
+
+
+def _how(said: Sequence[str]) -> Literal["ok", "degraded", "failed"]:
+    if "ok" not in said:
+        return "failed"
+    return "degraded" if "failed" in said else "ok"

@@ -1,0 +1,86 @@
+"""What is sent: the prompt, the settings and the shape of the answer, in the library's words."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from moot.core.prompts import Message
+from moot.models.providers import Vendor
+from moot.ports import Call
+
+ANSWER = "answer"  # the name of a structured answer
+
+
+_FROM_MOOT = "[From moot, which runs the debate, to its host. None of the speakers wrote this.]"
+
+
+def prompt(messages: Iterable[Message], *, inline: bool) -> list[ModelMessage]:
+    """The messages in their order. The first system message is what caches keep longest; a later
+    one is sent as such if it can stand `inline`, else as the end of a user message, marked."""
+    sent: list[ModelMessage] = []
+    instructions: str | None = None
+    parts: list[ModelRequestPart] = []
+    for message in messages:
+        if message.role == "assistant":
+            if parts:
+                sent.append(ModelRequest(parts, instructions=instructions))
+                parts = []
+            sent.append(ModelResponse([TextPart(message.text)]))
+        elif message.role == "user":
+            parts.append(UserPromptPart(message.text))
+        elif instructions is None and not sent and not parts:
+            instructions = message.text
+        elif inline:
+            parts.append(SystemPromptPart(message.text))
+        else:
+            said = parts.pop() if parts else None  # many chat templates take one, not two in a row
+            before = f"{said.content}\n\n" if isinstance(said, UserPromptPart) else ""
+            parts.append(UserPromptPart(f"{before}{_FROM_MOOT}\n{message.text}"))
+    return [*sent, ModelRequest(parts, instructions=instructions)]
+
+
+def takes_system(model: Model[Any], vendor: Vendor) -> bool:
+    """Whether a system message may stand in the middle. Elsewhere it would be moved to the top,
+    where it would spoil the cache; and the templates of many local models refuse it."""
+    return vendor.id != "local" and bool(model.profile.get("supports_inline_system_prompts"))
+
+
+def settings(vendor: Vendor, call: Call) -> ModelSettings:
+    """What differs per vendor: prompt caching where it must be asked for, nothing kept where that
+    can be refused, and no long thoughts, which would eat the few tokens and seconds of a turn."""
+    chosen: dict[str, Any] = {"max_tokens": call.max_tokens}
+    if vendor.id != "local":
+        chosen["thinking"] = False
+    if vendor.id in ("openai", "claude"):
+        chosen["cache"] = True
+    if vendor.id == "openai":  # calls with the same key go where their prefix is cached
+        chosen["openai_store"] = False  # Gemini's is set with its client
+        chosen["openai_prompt_cache_key"] = f"{call.debate.id}:{call.step.actor}"[:64]
+    return cast(ModelSettings, chosen)
+
+
+def shape(model: Model[Any], call: Call) -> ModelRequestParameters:
+    """Plain text, or JSON by the schema: natively where the model can, else as a tool's input."""
+    if call.schema is None:
+        return ModelRequestParameters()
+    schema = dict(call.schema)
+    if model.profile.get("supports_json_schema_output"):
+        answer = OutputObjectDefinition(json_schema=schema, name=ANSWER)
+        return ModelRequestParameters(
+            output_mode="native", output_object=answer, allow_text_output=True
+        )
+    tool = ToolDefinition(name=ANSWER, parameters_json_schema=schema, kind="output")
+    return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)

@@ -1,0 +1,115 @@
+"""The final decision packet: its schema and its validation."""
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
+
+from moot.errors import PacketError
+
+Filled = Annotated[str, Field(pattern=r"\S")]
+Share = Annotated[float, Field(ge=0, le=1)]
+Reference = Annotated[str, Field(pattern=r"^(turn:[1-9][0-9]*|writeback:.+)$")]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", alias_generator=to_camel, populate_by_name=True, strict=True
+    )
+
+
+class Seat(_Part):
+    role: Filled
+    model_provider: Filled
+    model_name: Filled
+
+
+class Consensus(_Part):
+    consensus_score: Share
+    confidence_score: Share
+    key_agreements: list[Filled]
+    key_disagreements: list[Filled]
+
+
+class RejectedOption(_Part):
+    option: Filled
+    reason: Filled
+
+
+class Decision(_Part):
+    selected_option: Filled
+    why_selected: list[Filled]
+    rejected_options: list[RejectedOption]
+
+
+class Risk(_Part):
+    risk: Filled
+    severity: Literal["high", "medium", "low"]
+    mitigation: Filled
+
+
+class Action(_Part):
+    id: Annotated[str, Field(pattern=r"^A[1-9][0-9]*$")]
+    action: Filled
+    owner: Filled
+    due: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", json_schema_extra={"format": "date"})]
+
+    @model_validator(mode="after")
+    def _real(self) -> Self:
+        date.fromisoformat(self.due)
+        return self
+
+
+class Trace(_Part):
+    round_refs: list[Filled]
+    evidence_refs: list[Reference]
+
+
+class Timestamps(_Part):
+    started_at: Filled
+    finished_at: Filled
+
+
+class Packet(_Part):
+    """What a council decided, and what that rests on."""
+
+    run_id: Annotated[str, Field(pattern=r"^debate_\d{8}_\d{6}_[a-z2-7]{6}$")]
+    mode: Literal["debate-v0.1"]
+    problem: Filled
+    constraints: list[str]
+    output_type: Literal["decision", "writing", "architecture", "planning", "evaluation"]
+    participants: Annotated[list[Seat], Field(min_length=1, max_length=12)]
+    consensus: Consensus
+    decision: Decision
+    risks: list[Risk]
+    next_actions: Annotated[list[Action], Field(min_length=1)]
+    trace: Trace
+    timestamps: Timestamps
+    degraded: bool
+    error_codes: list[Filled]
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        roles = [seat.role for seat in self.participants]
+        if len(set(roles)) != len(roles):
+            raise ValueError("participants: each role once")
+        ids = [action.id for action in self.next_actions]
+        if len(set(ids)) != len(ids):
+            raise ValueError("nextActions: each id once")
+        return self
+
+
+def validate(packet: Mapping[str, Any]) -> None:
+    """Refuse a packet that does not hold what a packet must hold."""
+    try:
+        Packet.model_validate(packet, by_alias=True, by_name=False)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, problem["loc"])) or "packet"
+        raise PacketError(f"The packet is not valid: {where}: {problem['msg']}.") from None
+
+
+def schema() -> dict[str, Any]:
+    return Packet.model_json_schema(by_alias=True)

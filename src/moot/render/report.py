@@ -1,0 +1,270 @@
+"""Turns → report: what was said, by whom, and what it took.
+
+Nothing here asks a model: what no speaker summed up is picked from what the speakers said, by a
+count of words; or it is what a model has read out of it, handed in. The same turns and the same
+reading give the same report, to the byte.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from moot.core import schedule
+from moot.core.answers import tables
+from moot.core.debate import Debate, Turn
+from moot.core.times import seconds
+from moot.render.extract import POINTS, WORD, Spoken, clip, closing, plain_key, sentences
+from moot.render.reading import Read, Reading, Unread, writer
+
+BRIEF = 600  # characters of a summary where many are listed
+
+
+def report(
+    debate: Debate, turns: Sequence[Turn], read: Read = None, *, before: bool = False
+) -> dict[str, Any]:
+    """The report of a debate in whatever state it is, from its turns and what a model read there.
+
+    Seconds are those of the turns added up: where several speak at once they come to more than
+    `durationSeconds`, which is the clock's. A failed turn is a turn, and a failure, with no words.
+    `before`: as moot made it before it named the places of a debate, and said why there is no
+    closing summary if nobody could give it.
+    """
+    turns = sorted(turns, key=lambda turn: turn.seq)
+    told = [_Told(turn) for turn in turns]
+    totals = _statistics(told, sum(item.words for item in told))
+    spoken, words = sentences(turns), totals["words"]
+    speakers = [
+        _speaker(debate, actor, [item for item in told if item.turn.actor == actor], words, spoken)
+        for actor in _actors(debate, turns)
+    ]
+    decided = debate.outcome
+    made = {
+        "debate": debate.id,
+        "motion": debate.motion,
+        "format": debate.format,
+        "status": debate.status,
+        "stopReason": debate.stop_reason,
+        "degraded": debate.degraded,
+        "startedAt": debate.started_at,
+        "endedAt": debate.ended_at,
+        "durationSeconds": _duration(debate, turns),
+        "summary": _summary(debate, turns, spoken, speakers),
+        "decision": decided
+        and {
+            "selectedOption": decided.selected_option,
+            "consensusScore": decided.consensus_score,
+            "confidenceScore": decided.confidence_score,
+        },
+        "speakers": speakers,
+        "totals": totals,
+        "rounds": _rounds(debate, told, before),
+        "timeline": [
+            {
+                "turn": item.turn.seq,
+                "speaker": item.turn.actor,
+                "seconds": item.seconds,
+                "words": item.words,
+                "failed": item.failed,
+            }
+            for item in told
+        ],
+        "failures": [
+            {
+                "turn": item.turn.seq,
+                "round": item.turn.round,
+                "stage": item.turn.stage,
+                **_place(debate, item.turn.round, item.turn.stage, before),
+                "speaker": item.turn.actor,
+                "model": item.turn.model,
+                "errorCode": item.turn.error_code,
+            }
+            for item in told
+            if item.failed
+        ],
+        "method": "extraction",
+    }
+    if not before and (why := _unclosed(debate, turns)):
+        made["unclosed"] = why
+    if isinstance(read, Unread):
+        return {**made, "unread": read.reason}
+    return _as_read(made, read) if read else made
+
+
+def brief(made: Mapping[str, Any]) -> str:
+    """A report's summary, for lists."""
+    text = " ".join(made["summary"]["text"].split())
+    return text if len(text) <= BRIEF else f"{text[: BRIEF - 2].rstrip()} …"
+
+
+def _as_read(made: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
+    """The same report with a model's summary and main points. Whoever closed the debate in their
+    own words is still heard."""
+    said, points = made["summary"], dict(reading.points)
+    return {
+        **made,
+        "summary": {"text": reading.summary, "by": "model", "turn": None},
+        "speakers": [
+            {**who, "mainPoints": [asdict(point) for point in points.get(who["id"], ())]}
+            for who in made["speakers"]
+        ],
+        "method": "model",
+        "closing": said if said["by"] != "extraction" else None,
+        "writer": writer(reading),
+    }
+
+
+class _Told:
+    """A turn, measured."""
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+        self.failed = turn.status == "failed"
+        self.words = 0 if self.failed else sum(1 for _ in WORD.finditer(turn.text))
+        self.seconds = round(max(0.0, seconds(turn.committed_at) - seconds(turn.started_at)), 3)
+
+
+def _statistics(told: Sequence[_Told], all_words: int) -> dict[str, Any]:
+    used = [item.turn.usage for item in told]
+    words = sum(item.words for item in told)
+    return {
+        "turns": len(told),
+        "words": words,
+        "inputTokens": sum(usage.input_tokens for usage in used),
+        "outputTokens": sum(usage.output_tokens for usage in used),
+        "costUsd": round(math.fsum(usage.cost_usd for usage in used), 8),
+        "seconds": round(math.fsum(item.seconds for item in told), 3),
+        "retries": sum(max(0, usage.calls - 1) for usage in used),
+        "failures": sum(item.failed for item in told),
+        "longestTurnWords": max((item.words for item in told), default=0),
+        "share": round(words / all_words, 4) if all_words else 0.0,
+        "estimated": any(usage.estimated for usage in used),
+    }
+
+
+def _actors(debate: Debate, turns: Sequence[Turn]) -> list[str]:
+    """Everyone with a seat, and whoever spoke without one: a person's note."""
+    ids = (*(seat.id for seat in debate.seats), *(turn.actor for turn in turns))
+    return list(dict.fromkeys(ids))
+
+
+def _speaker(
+    debate: Debate,
+    actor: str,
+    told: Sequence[_Told],
+    all_words: int,
+    spoken: "Spoken",
+) -> dict[str, Any]:
+    seat = next((seat for seat in debate.seats if seat.id == actor), None)
+    own = [item.turn for item in told]
+    spoke = [turn.model for turn in own if turn.status == "ok" and turn.model]
+    models = list(dict.fromkeys(spoke or [turn.model for turn in own if turn.model]))
+    return {
+        "id": actor,
+        "name": seat.name if seat else own[0].name,
+        "role": seat.role if seat else "person",
+        "stance": seat.stance if seat else "neutral",
+        "models": models or ([seat.model] if seat else []),
+        "mainPoints": _stated(own) or spoken.points(actor),
+        "statistics": _statistics(told, all_words),
+    }
+
+
+def _duration(debate: Debate, turns: Sequence[Turn]) -> float | None:
+    """From the start to the end; of one that has not ended, to its last turn."""
+    last = debate.ended_at or (turns[-1].committed_at if turns else None)
+    if debate.started_at is None or last is None:
+        return None
+    return round(max(0.0, seconds(last) - seconds(debate.started_at)), 3)
+
+
+def _place(debate: Debate, number: int, stage: str, before: bool) -> dict[str, str]:
+    return {} if before else {"place": schedule.label(debate, number, stage)}
+
+
+def _rounds(debate: Debate, told: Sequence[_Told], before: bool) -> list[dict[str, Any]]:
+    groups: dict[tuple[int, str], list[_Told]] = {}
+    for item in told:
+        groups.setdefault((item.turn.round, item.turn.stage), []).append(item)
+    return [
+        {
+            "round": number,
+            "stage": stage,
+            **_place(debate, number, stage, before),
+            "turns": len(group),
+            "words": sum(item.words for item in group),
+            "seconds": round(math.fsum(item.seconds for item in group), 3),
+            "wordsBySpeaker": dict(_by_speaker(group)),
+        }
+        for (number, stage), group in sorted(groups.items(), key=lambda entry: entry[0][0])
+    ]
+
+
+def _by_speaker(told: Iterable[_Told]) -> Counter[str]:
+    words: Counter[str] = Counter()
+    for item in told:
+        words[item.turn.actor] += item.words
+    return words
+
+
+def _summary(
+    debate: Debate,
+    turns: Sequence[Turn],
+    spoken: "Spoken",
+    speakers: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """What the host or the judge closed with; else the sentences the debate turned on."""
+    last = closing(turns)
+    if last is None:
+        points = {(point["text"], point["turn"]) for who in speakers for point in who["mainPoints"]}
+        text = spoken.gist(points, debate.host.id if debate.host else None)
+        return {"text": text, "by": "extraction", "turn": None}
+    if last.kind == "verdict":
+        by = "judge"
+    else:  # with no host, a participant closes; of a council without verdict, the Synthesizer
+        by = "host" if debate.host and last.actor == debate.host.id else "participant"
+    return {"text": last.text, "by": by, "turn": last.seq}
+
+
+def _unclosed(debate: Debate, turns: Sequence[Turn]) -> str | None:
+    """Why a debate that is over has no closing summary, although one was asked for."""
+    tried = [turn for turn in turns if turn.kind == "summary" and turn.status == "failed"]
+    if debate.status != "completed" or debate.outcome or not tried or closing(turns):
+        return None
+    why = "; ".join(
+        f"{turn.name}: {(turn.data or {}).get('errorMessage') or turn.error_code}" for turn in tried
+    )
+    return f"Nobody could give the closing summary. {why}"
+
+
+def _stated(turns: Sequence[Turn]) -> list[dict[str, Any]]:
+    """The main points of somebody who gave structured answers: their claims.
+
+    A claim that is repeated, with more or with less, is one point, in its fullest wording.
+    """
+    claims: dict[str, dict[str, Any]] = {}
+    questions: dict[str, dict[str, Any]] = {}
+    for turn in turns:
+        data: Mapping[str, Any] = turn.data or {}
+        if turn.status == "failed" or not data:
+            continue
+        if (claim := _claim(data)) and not any(plain_key(claim) in said for said in claims):
+            claims = {said: point for said, point in claims.items() if said not in plain_key(claim)}
+            claims[plain_key(claim)] = {"text": clip(claim), "turn": turn.seq}
+        for item in tables(data, "challenges"):
+            asked = " ".join(str(item.get("question", "")).split())
+            questions.setdefault(plain_key(asked), {"text": clip(asked), "turn": turn.seq})
+    points = [*claims.values()] or [point for key, point in questions.items() if key]
+    return points if len(points) <= POINTS else [*points[: POINTS - 1], points[-1]]
+
+
+def _claim(data: Mapping[str, Any]) -> str:
+    """What an answer stands for: its option and its claim, or what it decides."""
+    option = " ".join(str(data.get("position") or data.get("selectedOption") or "").split())
+    claim = " ".join(str(data.get("claim") or "").split())
+    for why in data.get("whySelected") or ():
+        claim = claim or " ".join(str(why.get("text", "")).split())
+    if not claim or plain_key(option) in plain_key(claim):
+        return claim or option
+    return f"{option.rstrip('.!:;, ')}: {claim}"

@@ -1,0 +1,202 @@
+"""A report as Markdown, and the rows that its page shows too."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from moot.core.clean import escape, visible
+from moot.core.prompts import quote
+from moot.core.voices import label
+
+COLUMNS = (
+    "Turns", "Words", "Share", "Longest", "Tokens in", "Tokens out", "Cost", "Time", "Retries",
+    "Failures",
+)  # fmt: skip
+BY = {
+    "host": "The host’s closing words",
+    "judge": "The judge’s verdict",
+    "participant": "A participant’s closing words",
+    "extraction": "Picked from what was said; nobody summed up",
+    "model": "Written by a model once the debate was over",
+}
+EXTRACTION = (
+    "Main points are picked by extraction: the sentences whose words tell a speaker from the "
+    "others, word for word. No model wrote this report."
+)
+UNREAD = {
+    "budget": "A model was to write it, and was not asked: the budget of the debate has no room.",
+}
+
+
+def method(report: Mapping[str, Any]) -> str:
+    """How the report was made, and by whom."""
+    if report["method"] != "model":
+        why = UNREAD.get(report.get("unread", ""))
+        return f"{EXTRACTION} {why}" if why else EXTRACTION
+    wrote = report["writer"]
+    calls = f"{wrote['calls']} call{'s' if wrote['calls'] != 1 else ''}"
+    about = ", in part estimated" if wrote["estimated"] else ""
+    return (
+        f"Summary and main points were written by a model, {label(wrote['model'])}, on "
+        f"{_moment(wrote['madeAt'])}: {calls}, {wrote['inputTokens']:,} tokens in, "
+        f"{wrote['outputTokens']:,} out, {_money(wrote['costUsd'])}{about}, beside what the debate "
+        "itself took. The figures are counted."
+    )
+
+
+def markdown(report: Mapping[str, Any]) -> str:
+    """A report as a document. What was said in the debate cannot mark up anything in it."""
+    summary, names = report["summary"], names_of(report)
+    lines = [f"# {_line(report['motion'])}", ""]
+    lines += [f"- {name}: {_line(value)}" for name, value in facts_of(report)]
+    if decided := report.get("decision"):
+        lines += ["", "## Decision", "", f"**{_line(decided['selectedOption'])}**", ""]
+        lines += [f"- {name}: {value:.0%}" for name, value in scores(decided)]
+    lines += ["", "## Summary", ""]
+    if why := report.get("unclosed"):
+        lines += [f"*{_line(why)}*", ""]
+    if summary["text"]:
+        lines += _words(summary)
+    else:
+        lines.append("*Nothing was said.*")
+    if closed := report.get("closing"):
+        lines += ["", "## Closing words", "", *_words(closed)]
+    lines += ["", "## Speakers", ""]
+    for who in report["speakers"]:
+        lines += [f"### {_line(who['name'])}", "", f"*{_line(seat(who))}*", ""]
+        points = [f"- {_line(p['text'])}{_ref(p['turn'])}" for p in who["mainPoints"]]
+        lines += [*(points or ["*No main point.*"]), ""]
+    rows = [(who["name"], *figures(who["statistics"])) for who in report["speakers"]]
+    lines += ["## Statistics", "", *_table(("Speaker", *COLUMNS), rows, report["totals"])]
+    if report["rounds"]:
+        lines += ["", "## Rounds", "", *_table(ROUND_COLUMNS, round_rows(report))]
+    if report["failures"]:
+        lines += ["", "## Failures", "", *_table(FAILURE_COLUMNS, failure_rows(report, names))]
+    return "\n".join([*lines, "", f"*{_line(method(report))}*", ""])
+
+
+def _words(summary: Mapping[str, Any]) -> list[str]:
+    where = f",{_ref(summary['turn'])}" if summary["turn"] else ""
+    return [quote(escape(visible(summary["text"]))), "", f"*{BY[summary['by']]}{where}.*"]
+
+
+def _ref(turn: int | None) -> str:
+    return f" `turn:{turn}`" if turn else ""
+
+
+def _line(text: Any) -> str:
+    """Untrusted text within a line of Markdown."""
+    return escape(" ".join(visible(str(text)).split()))
+
+
+def _table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    totals: Mapping[str, Any] | None = None,
+) -> list[str]:
+    body = [*rows, ("All", *figures(totals))] if totals else [*rows]
+    cells = [[_line(cell).replace("|", "\\|") for cell in row] for row in body]
+    lined = [["---", *["---:" for _ in head[1:]]], *cells]
+    return [f"| {' | '.join(row)} |" for row in ([*head], *lined)]
+
+
+ROUND_COLUMNS = ("Round", "Turns", "Words", "Time")
+FAILURE_COLUMNS = ("Turn", "Where", "Speaker", "Model", "Code")
+
+
+def names_of(report: Mapping[str, Any]) -> dict[str, str]:
+    return {who["id"]: who["name"] for who in report["speakers"]}
+
+
+def facts_of(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    totals = report["totals"]
+    reason = f" ({_plain(report['stopReason'])})" if report["stopReason"] else ""
+    lasted = report["durationSeconds"]
+    spent = f"{totals['inputTokens']:,} in, {totals['outputTokens']:,} out"
+    about = " (in part estimated)" if totals["estimated"] else ""
+    return [
+        ("Debate", f"{report['debate']}, {report['format']}"),
+        ("Status", f"{report['status']}{reason}{', degraded' if report['degraded'] else ''}"),
+        ("Began", _moment(report["startedAt"]) or "never"),
+        ("Ended", _moment(report["endedAt"]) or "not yet"),
+        *([("Lasted", clock(lasted))] if lasted is not None else []),
+        ("Tokens", spent + about),
+        ("Cost", _money(totals["costUsd"])),
+    ]
+
+
+def scores(decided: Mapping[str, Any]) -> list[tuple[str, float]]:
+    scores = (("Consensus", "consensusScore"), ("Confidence", "confidenceScore"))
+    return [(name, float(decided[key])) for name, key in scores]
+
+
+def seat(who: Mapping[str, Any]) -> str:
+    plain = who["role"] in ("participant", "host", "person") or who["role"] == who["name"]
+    roles = [who["role"]] if who["role"] in ("host", "person") or not plain else []
+    stance = [who["stance"]] if who["stance"] != "neutral" else []
+    return " · ".join([*roles, *stance, *(label(model) for model in who["models"])])
+
+
+def figures(statistics: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        f"{statistics['turns']:,}",
+        f"{statistics['words']:,}",
+        f"{statistics['share']:.0%}",
+        f"{statistics['longestTurnWords']:,}",
+        f"{statistics['inputTokens']:,}",
+        f"{statistics['outputTokens']:,}",
+        _money(statistics["costUsd"]),
+        clock(statistics["seconds"]),
+        f"{statistics['retries']:,}",
+        f"{statistics['failures']:,}",
+    )
+
+
+def round_rows(report: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    return [
+        (place_of(item), f"{item['turns']:,}", f"{item['words']:,}", clock(item["seconds"]))
+        for item in report["rounds"]
+    ]
+
+
+def failure_rows(report: Mapping[str, Any], names: Mapping[str, str]) -> list[tuple[str, ...]]:
+    return [
+        (
+            f"turn:{item['turn']}",
+            place_of(item),
+            names.get(item["speaker"], item["speaker"]),
+            label(item["model"]),
+            item["errorCode"] or "",
+        )
+        for item in report["failures"]
+    ]
+
+
+def place_of(item: Mapping[str, Any]) -> str:
+    if place := item.get("place"):
+        return str(place)
+    stage, number = _plain(item["stage"]), item["round"]
+    if number == 0 or stage == f"round{number}":
+        return stage.replace("round", "round ")
+    return f"{number} · {stage}"
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _moment(at: str | None) -> str:
+    return f"{at[:10]} {at[11:19]} UTC" if at else ""
+
+
+def clock(value: float) -> str:
+    if value >= 3600:
+        return f"{value // 3600:.0f} h {value % 3600 // 60:.0f} min"
+    if value >= 120:
+        return f"{value // 60:.0f} min {value % 60:.0f} s"
+    return (
+        f"{value:.1f} s" if value >= 10 else f"{value:.2f} s" if value >= 0.1 else f"{value:.3f} s"
+    )
+
+
+def _money(value: float) -> str:
+    return f"${value:,.2f}" if value >= 1 or not value else f"${value:.4f}"

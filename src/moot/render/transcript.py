@@ -1,0 +1,62 @@
+"""A debate as a document to read."""
+
+from collections.abc import Sequence
+
+from moot.core import schedule
+from moot.core.clean import escape
+from moot.core.debate import Debate, Turn
+from moot.core.prompts import quote
+from moot.core.voices import label
+
+
+def markdown(debate: Debate, turns: Sequence[Turn], *, plain_rounds: bool = False) -> str:
+    """The whole debate. `plain_rounds` heads its parts as moot did before: rounds as they are
+    counted through the whole debate."""
+    motion = " ".join(debate.motion.split())
+    lines = [f"# {escape(motion)}", "", *_facts(debate), ""]
+    place: tuple[int, str] | None = None
+    for turn in turns:
+        if (turn.round, turn.stage) != place:
+            place = (turn.round, turn.stage)
+            lines += [f"## {_heading(debate, turn, plain_rounds)}", ""]
+        lines += [*_turn(debate, turn), ""]
+    return "\n".join(lines)
+
+
+def _heading(debate: Debate, turn: Turn, plain_rounds: bool) -> str:
+    if not plain_rounds:
+        return escape(schedule.label(debate, turn.round, turn.stage))
+    where = "" if turn.round == 0 else f", round {turn.round}"
+    return f"{turn.stage.capitalize()}{where}"
+
+
+def _facts(debate: Debate) -> list[str]:
+    seats = ", ".join(
+        f"{escape(seat.name)} ({'host' if seat.role == 'host' else seat.stance})"
+        for seat in debate.seats
+    )
+    reason = f" ({debate.stop_reason})" if debate.stop_reason else ""
+    return [
+        f"- Debate: `{debate.id}`, {debate.format}",
+        f"- Status: {debate.status}{reason}{', degraded' if debate.degraded else ''}",
+        f"- Seats: {seats}",
+        (
+            f"- Turns: {debate.turns}, calls: {debate.usage.calls}, "
+            f"tokens: {debate.usage.input_tokens} in, {debate.usage.output_tokens} out, "
+            f"cost: ${debate.usage.cost_usd:.4f}"
+        ),
+        f"- From {debate.started_at or debate.created_at} to {debate.ended_at or '…'}",
+    ]
+
+
+def _turn(debate: Debate, turn: Turn) -> list[str]:
+    lines: list[str] = []
+    if turn.instruction:
+        lines += [quote(f"*{escape(turn.instruction)}*"), ""]
+    lines.append(f"**{escape(turn.name)}** · {label(turn.model)} · `turn:{turn.seq}`")
+    lines.append("")
+    if turn.status == "failed":
+        lines.append(f"*No answer: {turn.error_code}.*")
+    else:
+        lines.append(escape(turn.text))
+    return lines
