@@ -1,17 +1,19 @@
 """Agents and stations as they are asked for: checked, with errors that name the field."""
 
 import re
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any, cast
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from moot.core.clean import one_line, visible
-from moot.core.debate import Stance
+from moot.core.debate import OnFailure, Stance
 from moot.core.format import MAX_PARTICIPANTS, Format
 from moot.core.request import MAX_BIO, MAX_MOTION, MAX_NAME, NAMES
 from moot.errors import InputError
 from moot.stations import slots
-from moot.stations.station import Agent, Missed, Station, Voice
+from moot.stations.station import Agent, Missed, Station
 
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 RESERVED = frozenset({"export", "import"})
@@ -23,15 +25,11 @@ MAX_MODEL = 200
 MAX_MOTIONS = 500
 MAX_AGENTS = 100
 
-_AGENT = {"id", "name", "bio", "provider", "model", "stance", "voice"}
 _PROVIDERS = {
     "openai": "openai", "claude": "claude", "anthropic": "claude", "gemini": "gemini",
     "google": "gemini", "local": "local",
 }  # fmt: skip
-_STATION = {
-    "id", "name", "about", "public", "format", "options", "limits", "on_failure", "zone", "cron",
-    "missed", "motions", "agents", "seats",
-}  # fmt: skip
+_LANGUAGE = re.compile(r"([A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*)?")
 
 
 def slug(name: str, taken: Container[str] = ()) -> str:
@@ -44,14 +42,14 @@ def slug(name: str, taken: Container[str] = ()) -> str:
 
 
 def check_new_slug(text: Any, what: str) -> str:
-    """Of an id that somebody chose."""
+    """Check an id that somebody chose."""
     if isinstance(text, str) and text in RESERVED:
         raise InputError(f"{text} cannot be {what}'s id; choose another.", "id")
     return check_slug(text, what)
 
 
 def check_slug(text: Any, what: str) -> str:
-    """Before an id becomes a query: it has the shape that ids have."""
+    """Check that an id has the shape of one, before it becomes a query."""
     if not isinstance(text, str) or not ID.fullmatch(text):
         raise InputError(
             f"{str(text)[:60]!a} is not {what}'s id: small letters, digits and dashes, up to 40.",
@@ -61,7 +59,7 @@ def check_slug(text: Any, what: str) -> str:
 
 
 def seats(agents: Sequence[Agent]) -> list[dict[str, Any]]:
-    """The agents as seats of a debate, on sides where they have none between them."""
+    """The agents as seats of a debate, with opposite sides if they have none."""
     stances = _sides([agent.stance for agent in agents])
     return [
         {"name": one.name, "bio": one.bio, "model": one.model or None, "stance": stance}
@@ -79,75 +77,110 @@ def _sides(stances: Sequence[Stance]) -> list[Stance | None]:
     return list(stances)
 
 
+# --- what may be given ---
+
+
+def _tidy(change: Callable[[str], Any]) -> BeforeValidator:
+    """Change a text before it is checked. The type refuses what is not a text."""
+    return BeforeValidator(lambda value: change(value) if isinstance(value, str) else value)
+
+
+def _line(most: int) -> BeforeValidator:
+    return _tidy(lambda text: one_line(text, most))
+
+
+def _language(tag: str) -> str:
+    if not _LANGUAGE.fullmatch(tag):
+        raise ValueError("it is a language like en-GB, or left out")
+    return tag
+
+
+def _given(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if value is not None}
+
+
+_Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME), _line(MAX_NAME + 1)]
+_Model = Annotated[str, Field(max_length=MAX_MODEL), _line(MAX_MODEL + 1)]
+_Motion = Annotated[str, Field(min_length=1, max_length=MAX_MOTION), _tidy(visible)]
+_Word = Annotated[str, _tidy(str.strip)]
+_Label = Annotated[str, _line(100)]
+_Table = Annotated[dict[str, Any], AfterValidator(_given)]
+
+
+class _Asked(BaseModel):
+    """What may be asked for. What is not given stays as it is, so no default is used."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    id: str = ""
+    name: _Name = ""
+
+
+class _VoiceAsked(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    lang: Annotated[str, AfterValidator(_language), _line(100)] = ""
+    name: _Label = ""
+    rate: float = Field(default=1.0, ge=0.5, le=2)
+    pitch: float = Field(default=1.0, ge=0, le=2)
+
+
+class _AgentAsked(_Asked):
+    bio: Annotated[str, Field(max_length=MAX_BIO), _tidy(visible)] = ""
+    provider: Annotated[str, _line(MAX_MODEL)] | None = None
+    model: _Model | None = None
+    stance: Stance = "neutral"
+    voice: _VoiceAsked = _VoiceAsked()
+
+
+class _StationAsked(_Asked):
+    about: Annotated[str, Field(max_length=MAX_ABOUT), _tidy(visible)] = ""
+    public: bool = True
+    format: _Word = ""
+    options: _Table = {}
+    limits: _Table = {}
+    on_failure: OnFailure = "degrade"
+    zone: _Word = ""
+    cron: _Word | None = None
+    missed: Missed = "air"
+    motions: tuple[_Motion, ...] = Field(default=(), strict=False, max_length=MAX_MOTIONS)
+    agents: tuple[str, ...] = Field(default=(), strict=False, max_length=MAX_AGENTS)
+    seats: int | None = None
+
+
+def _checked(shape: type[_Asked], asked: Mapping[str, Any], known: str) -> dict[str, Any]:
+    """What is given, in its canonical form. `known` is the id, which nobody can change."""
+    try:
+        made = shape.model_validate(asked).model_dump(exclude_unset=True)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        field = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in problem["loc"])[1:]
+        if problem["type"] == "extra_forbidden":
+            raise InputError(f"There is no field {field}.", field) from None
+        said = problem["msg"].removeprefix("Value error, ")
+        raise InputError(f"{field}: {said}.", field) from None
+    if made.pop("id", known) != known:
+        raise InputError(f"The id stays as it is, {known}.", "id")
+    return made
+
+
 # --- agents ---
 
 
 def agent(asked: Mapping[str, Any], at: str, before: Agent) -> Agent:
     """An agent changed in what is given; a new one begins with its id alone."""
-    _known(asked, _AGENT)
-    if "id" in asked and asked["id"] != before.id:
-        raise InputError(f"An agent's id stays; this one is {before.id}.", "id")
-    given = {name: value for name, value in asked.items() if name != "id"}
-    checks = {"name": _name, "bio": _bio, "model": _model, "stance": _stance}
-    made: dict[str, Any] = {
-        name: check(given[name]) for name, check in checks.items() if name in given
-    }
-    if "provider" in given:
-        made["model"] = _provided(given["provider"], made.get("model"), before.model)
-    if "voice" in given:
-        made["voice"] = _voice(given["voice"], before.voice)
-    changed = replace(before, **made, updated_at=at, created_at=before.created_at or at)
-    _name(changed.name)
-    return changed
+    made = _checked(_AgentAsked, asked, before.id)
+    if "model" in made:
+        made["model"] = made["model"] or ""
+    if "provider" in made:
+        made["model"] = _provided(made.pop("provider") or "", made.get("model"), before.model)
+    if "voice" in made:
+        made["voice"] = replace(before.voice, **made["voice"])
+    return _dated(replace(before, **made), at)
 
 
-def _voice(asked: Any, before: Voice) -> Voice:
-    if not isinstance(asked, Mapping):
-        raise InputError("voice must be a table of lang, name, rate, pitch.", "voice")
-    given = cast(Mapping[str, Any], asked)
-    _known(given, {field.name for field in fields(Voice)}, "voice.")
-    made: dict[str, Any] = {}
-    for name in ("lang", "name"):
-        if name in given:
-            made[name] = one_line(_text(given[name], f"voice.{name}"), 100)
-    if not re.fullmatch(r"([A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*)?", made.get("lang", "")):
-        raise InputError("voice.lang is a language like en-GB, or left out.", "voice.lang")
-    for name, low in (("rate", 0.5), ("pitch", 0.0)):
-        if name in given:
-            value = given[name]
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise InputError(f"voice.{name} must be a number.", f"voice.{name}")
-            if not low <= value <= 2:
-                raise InputError(f"voice.{name} must lie within {low:g}..2.", f"voice.{name}")
-            made[name] = float(value)
-    return replace(before, **made)
-
-
-def _name(value: Any) -> str:
-    name = one_line(_text(value, "name"), MAX_NAME + 1)
-    if not name:
-        raise InputError("The name is empty.", "name")
-    if len(name) > MAX_NAME:
-        raise InputError(f"The name is too long; {MAX_NAME} characters are the most.", "name")
-    return name
-
-
-def _bio(value: Any) -> str:
-    return _long(value, "bio", MAX_BIO)
-
-
-def _model(value: Any) -> str:
-    if value is None:
-        return ""
-    model = one_line(_text(value, "model"), MAX_MODEL + 1)
-    if len(model) > MAX_MODEL:
-        raise InputError(f"The model's name is too long; {MAX_MODEL} is the most.", "model")
-    return model
-
-
-def _provided(value: Any, model: str | None, before: str) -> str:
+def _provided(provider: str, model: str | None, before: str) -> str:
     """`provider:name` of a provider and, if one is given, a name; both may say the provider."""
-    provider = "" if value is None else one_line(_text(value, "provider"), MAX_MODEL)
     if not provider:
         return model or ""
     if ":" in provider:
@@ -158,8 +191,10 @@ def _provided(value: Any, model: str | None, before: str) -> str:
     if named in _PROVIDERS.values() and named != _provider(provider):
         raise InputError(f"The provider is {provider}, and the model says {model}.", "provider")
     if not model or named == _provider(provider):
-        return _model(model or provider)
-    return _model(f"{provider}:{model}")
+        return model or provider
+    if len(made := f"{provider}:{model}") > MAX_MODEL:
+        raise InputError(f"The model's name is too long; {MAX_MODEL} is the most.", "model")
+    return made
 
 
 def _provider(model: str) -> str:
@@ -168,10 +203,11 @@ def _provider(model: str) -> str:
     return _PROVIDERS.get(head, head)
 
 
-def _stance(value: Any) -> Stance:
-    if value not in ("pro", "con", "neutral"):
-        raise InputError(f"The stance is pro, con or neutral, not {value!r:.40}.", "stance")
-    return value
+def _dated(changed: Any, at: str) -> Any:
+    """An agent or a station that has just been changed, or made."""
+    if not changed.name:
+        raise InputError("The name is empty.", "name")
+    return replace(changed, updated_at=at, created_at=changed.created_at or at)
 
 
 # --- stations ---
@@ -186,25 +222,20 @@ def station(
     agents: Container[str],
 ) -> Station:
     """A station changed in what is given; a new one begins with its id alone."""
-    _known(asked, _STATION)
-    if "id" in asked and asked["id"] != before.id:
-        raise InputError(f"A station's id stays; this one is {before.id}.", "id")
-    made: dict[str, Any] = {}
-    for name, value in asked.items():
-        if name != "id":
-            made[name] = _CHECKS[name](value)
-    changed = replace(before, **made, updated_at=at, created_at=before.created_at or at)
-    _name(changed.name)
-    changed = replace(changed, seats=_seats(changed, rules))
+    made = _checked(_StationAsked, asked, before.id)
+    pool: Sequence[str] = made.get("agents", ())
+    if len(set(pool)) != len(pool):
+        raise InputError("An agent is named twice in the pool.", "agents")
+    changed = _dated(replace(before, **made), at)
+    changed = replace(changed, seats=_seats(changed, rules), cron=changed.cron or None)
     timed = _timed(changed, before, now)
-    missing = [one for one in made.get("agents", ()) if one not in agents]
-    if missing:
+    if missing := [one for one in pool if one not in agents]:
         raise InputError(f"There is no agent {missing[0][:60]!a}.", "agents")
     return timed
 
 
 def _timed(changed: Station, before: Station, now: float) -> Station:
-    """With its next slot, where the line or its zone is another."""
+    """With its next slot, if the line or its zone has changed."""
     slots.zone_of(changed.zone)
     if changed.cron is None:
         return replace(changed, next_slot=None)
@@ -236,115 +267,3 @@ def _seats(changed: Station, known: Mapping[str, Format]) -> int:
 def sample(count: int) -> list[Agent]:
     """A cast to try a station's rules with."""
     return [Agent(name.lower(), name) for name in NAMES[:count]]
-
-
-def _motions(value: Any) -> tuple[str, ...]:
-    motions: list[str] = []
-    for place, one in enumerate(_list(value, "motions", MAX_MOTIONS)):
-        field = f"motions[{place}]"
-        text = _long(one, field, MAX_MOTION)
-        if not text:
-            raise InputError(f"{field} is empty.", field)
-        motions.append(text)
-    return tuple(motions)
-
-
-def _agents(value: Any) -> tuple[str, ...]:
-    found = [_text(one, "agents") for one in _list(value, "agents", MAX_AGENTS)]
-    if len(set(found)) != len(found):
-        raise InputError("An agent is named twice in the pool.", "agents")
-    return tuple(found)
-
-
-def _cron(value: Any) -> str | None:
-    return (_text(value, "cron").strip() or None) if value is not None else None
-
-
-def _choice(name: str, *known: str) -> Any:
-    def check(value: Any) -> str:
-        if value not in known:
-            raise InputError(f"{name} is {' or '.join(known)}, not {value!r:.40}.", name)
-        return value
-
-    return check
-
-
-def _about(value: Any) -> str:
-    return _long(value, "about", MAX_ABOUT)
-
-
-def _word(name: str) -> Any:
-    def check(value: Any) -> str:
-        return _text(value, name).strip()
-
-    return check
-
-
-def _public(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise InputError("public is true or false.", "public")
-    return value
-
-
-def _count(value: Any) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise InputError("seats must be a whole number.", "seats")
-    return value
-
-
-def _table(name: str) -> Any:
-    def check(value: Any) -> dict[str, Any]:
-        if not isinstance(value, Mapping):
-            raise InputError(f"{name} must be a table of names and values.", name)
-        given = cast(Mapping[Any, Any], value)
-        return {str(key): one for key, one in given.items() if one is not None}
-
-    return check
-
-
-_MISSED: tuple[Missed, ...] = ("air", "skip")
-_CHECKS: Mapping[str, Any] = {
-    "name": _name,
-    "about": _about,
-    "public": _public,
-    "format": _word("format"),
-    "options": _table("options"),
-    "limits": _table("limits"),
-    "on_failure": _choice("on_failure", "degrade", "pause"),
-    "zone": _word("zone"),
-    "cron": _cron,
-    "missed": _choice("missed", *_MISSED),
-    "motions": _motions,
-    "agents": _agents,
-    "seats": _count,
-}
-
-
-# --- pieces ---
-
-
-def _known(asked: Mapping[str, Any], names: set[str], place: str = "") -> None:
-    if unknown := sorted(set(asked) - names):
-        raise InputError(f"There is no field {place}{unknown[0]}.", f"{place}{unknown[0]}")
-
-
-def _text(value: Any, field: str) -> str:
-    if not isinstance(value, str):
-        raise InputError(f"{field} must be a text.", field)
-    return value
-
-
-def _long(value: Any, field: str, most: int) -> str:
-    text = visible(_text(value, field))
-    if len(text) > most:
-        raise InputError(f"{field} has {len(text):,} characters; {most:,} is the most.", field)
-    return text
-
-
-def _list(value: Any, field: str, most: int) -> list[Any]:
-    if not isinstance(value, list | tuple):
-        raise InputError(f"{field} must be a list.", field)
-    found = list(cast(Sequence[Any], value))
-    if len(found) > most:
-        raise InputError(f"{field} has {len(found)} entries; {most} is the most.", field)
-    return found
