@@ -12,24 +12,25 @@ from moot.core.ids import check_id
 from moot.core.status import FINAL
 from moot.core.times import iso
 from moot.engine import failpoints, publish
+from moot.engine.collection import Check, Collection, until_free
 from moot.engine.outdated import behind
-from moot.engine.saved_agents import Agents, entry, named, until_free
+from moot.engine.saved_agents import Agents
 from moot.errors import InputError, MootError, NotFoundError, StateError
 from moot.ports import Bus, Clock, Dispatcher, Formats, ModelCard, Records, StationStore
 from moot.stations import airing, casting, slots
 from moot.stations.airing import Board, StationChange
-from moot.stations.station import Agent, Brought, Conversation, Programme, Station
-from moot.wire import codec_station, toml
+from moot.stations.station import Agent, Conversation, Programme, Station
+from moot.wire import codec_station
 
 PREVIEWED = 5
 EARLIER_SECONDS = 60.0
 """A time that is given may lie so far back, so that "now" is no error."""
 FURTHEST_SECONDS = 1000 * 366 * 86_400.0
-KEPT = ("on_air", "next_slot", "skipped", "trouble", "created_at", "updated_at")
+NOT_FILED = ("on_air", "next_slot", "skipped", "trouble", "created_at", "updated_at")
 NewId = Callable[[float], str]
 
 
-class Stations:
+class Stations(Collection[Station]):
     """What a person, or the supervisor, can do with stations."""
 
     def __init__(
@@ -48,6 +49,7 @@ class Stations:
         look: Callable[[], Awaitable[None]],
         writer: str | None = None,
     ) -> None:
+        super().__init__("station", Station, store.stations, store.keep_stations)
         self._store = store
         self._records = records
         self._agents = agents
@@ -62,75 +64,14 @@ class Stations:
         self._look_around = look
         self._writer = writer
 
-    # --- stations ---
-
-    async def create(self, asked: Mapping[str, Any]) -> Station:
-        """A new one. Its id is given, or made of its name."""
-        return await until_free(lambda: self._create(dict(asked)))
-
-    async def _create(self, given: dict[str, Any]) -> Station:
-        wanted = given.pop("id", None)
-        taken = {one.id for one in await self.all()}
-        if wanted is None:
-            wanted = casting.slug(str(given.get("name") or ""), taken)
-        elif casting.check_new_slug(wanted, "a station") in taken:
-            raise InputError(f"There is a station {wanted} already; change that one.", "id")
-        check = await self._checks()
-        new = check(given, Station(wanted, ""))
-        return (await self._store.keep_stations([], lambda _: [new]))[0]
-
-    async def get(self, station_id: str) -> Station:
-        found = await self._store.stations([casting.check_slug(station_id, "a station")])
-        if not found:
-            raise NotFoundError(
-                f"There is no station {station_id}. `moot stations list` shows what there is.", "id"
-            )
-        return found[0]
-
-    async def all(self) -> list[Station]:
-        return await self._store.stations()
-
-    async def change(self, station_id: str, asked: Mapping[str, Any]) -> Station:
-        """What is given; what waits on it already stays as it was scheduled."""
-        await self.get(station_id)
-        check = await self._checks()
-
-        def change(known: Mapping[str, Station]) -> list[Station]:
-            if station_id not in known:
-                raise NotFoundError(f"There is no station {station_id} any more.", "id")
-            return [check(asked, known[station_id])]
-
-        return (await self._store.keep_stations([station_id], change))[0]
-
-    async def delete(self, station_id: str) -> None:
+    async def delete(self, id_: str, /) -> None:
         """What waits is stopped, what is on air goes on as a plain debate; debates stay."""
-        await self.get(station_id)
+        await self.get(id_)
         at = iso(self._clock.now())
         done = await self._store.delete_station(
-            station_id, lambda row: airing.take_off(row, "Its station was deleted.", at)
+            id_, lambda row: airing.take_off(row, "Its station was deleted.", at)
         )
         self._publish(done)
-
-    async def bring(self, text: str) -> Brought:
-        """Stations from TOML: new ones are made, those whose id is there changed, or none is."""
-        entries = named(toml.loads(text, "stations"), "stations")
-        check = await self._checks(strict=False)
-        made: list[str] = []
-
-        def change(known: Mapping[str, Station]) -> list[Station]:
-            made[:] = [one for one in entries if one not in known]
-            return [
-                entry(f"stations[{place}]", check, asked, known.get(one, Station(one, "")))
-                for place, (one, asked) in enumerate(entries.items())
-            ]
-
-        kept = await self._store.keep_stations(list(entries), change)
-        return Brought(tuple(made), tuple(one.id for one in kept if one.id not in made))
-
-    async def take(self, ids: Sequence[str] = ()) -> str:
-        """Those, or all, as TOML."""
-        chosen = [await self.get(one) for one in ids] if ids else await self.all()
-        return toml.dumps("stations", [_bare(codec_station.station(one)) for one in chosen])
 
     # --- its programme ---
 
@@ -331,13 +272,9 @@ class Stations:
         seats = casting.seats(agents)
         return request.recast(debate, seats, self._default_models, self._normalize, self._card)
 
-    async def _checks(
-        self, *, strict: bool = True
-    ) -> Callable[[Mapping[str, Any], Station], Station]:
-        """How a station is checked, against the formats and agents that there are.
-
-        A pool that is too small is no error where not `strict`: what was exported can come back.
-        """
+    async def _checks(self, *, strict: bool = True) -> Check[Station]:
+        """Against the formats and agents that there are. A pool that is too small is an error only
+        if `strict`: what was exported can come back."""
         formats = {rules.name: rules for rules in self._formats.all()}
         agents = {one.id: one for one in await self._agents.all()}
 
@@ -346,22 +283,19 @@ class Stations:
             made = casting.station(asked, now, iso(now), before, formats, agents)
             short = airing.shortage(made)
             if strict and short and casting.POOL & set(asked):
-                raise InputError(f"A cron line needs a pool: {short}", _field_of(made))
-            made = replace(made, trouble=short)
+                field = "agents" if made.motions else "motions"
+                raise InputError(f"A cron line needs a pool: {short}", field)
             tried = self._make(made, "A motion to try it with", casting.sample(made.seats or 2))
             if {"limits", "agents"} & set(asked) and tried.limits.max_cost_usd is not None:
                 pool = [agents[one] for one in made.agents if one in agents]
                 voices.check_prices(tried.limits, self._seated(pool), self._card)
-            return made
+            return replace(made, trouble=short)
 
         return check
 
-
-def _field_of(station: Station) -> str:
-    return "agents" if station.motions else "motions"
-
-
-def _bare(station: dict[str, Any]) -> dict[str, Any]:
-    """What a file has of it: an empty cron line, where there is none, takes one away."""
-    kept = {name: value for name, value in station.items() if name not in KEPT}
-    return {**kept, "cron": station["cron"] or ""}
+    def _filed(self, one: Station) -> dict[str, Any]:
+        """A file says that there is no cron line with an empty one, so that bringing it back takes
+        away one that was set meanwhile."""
+        shown = codec_station.station(one)
+        kept = {name: value for name, value in shown.items() if name not in NOT_FILED}
+        return {**kept, "cron": one.cron or ""}
