@@ -4,11 +4,12 @@ The debate's words reach the model as quoted material alone, and what it answers
 debate: points of nobody who spoke, and citations of turns that are not the speaker's, go.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, cast
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from moot.core.clean import one_line, visible
 from moot.core.debate import Debate, Turn, Usage
@@ -23,20 +24,30 @@ _NAME = 80
 _NOTE = 48  # tokens that the note of what was cut may take
 
 
+def _sane(used: Usage) -> Usage:
+    counts = (used.input_tokens, used.output_tokens, used.calls)
+    if not all(0 <= count < 2**31 for count in counts) or not 0 <= used.cost_usd < 1e9:
+        raise ValueError("nobody uses so much, or less than nothing")
+    return used
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
-    text: str
-    turn: int | None  # the speaker's turn that it rests on, where one was named
+    text: Annotated[str, Field(min_length=1, max_length=MAX_POINT)]
+    turn: int | None  # the speaker's turn that it rests on, if one was named
+
+
+Points = Annotated[tuple[Point, ...], Field(min_length=1, max_length=POINTS)]
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What a model wrote of a debate, and what that took."""
 
-    summary: str
-    points: tuple[tuple[str, tuple[Point, ...]], ...]  # by speaker's id, of those who have any
+    summary: Annotated[str, Field(min_length=1, max_length=MAX_SUMMARY)]
+    points: tuple[tuple[str, Points], ...]  # by speaker's id, of those who have any
     model: str
-    usage: Usage  # of every call for it, those that failed too
+    usage: Annotated[Usage, AfterValidator(_sane)]  # of every call, also those that failed
     made_at: str
 
 
@@ -141,23 +152,19 @@ def _fitted(turns: Sequence[Turn], room: int) -> str:
     if estimate(whole := _quoted(turns, longest)) <= room:
         return whole
     if estimate(_quoted(turns, SHORTEST_CUT)) <= room:
-        low = _most(SHORTEST_CUT, longest, lambda length: _quoted(turns, length), room)
-        return f"[Long turns are cut.]\n\n{_quoted(turns, low)}"
-    kept = _most(1, len(turns), lambda count: _quoted(_spread(turns, count), SHORTEST_CUT), room)
+        length = _most(range(SHORTEST_CUT, longest + 1), lambda n: _quoted(turns, n), room)
+        return f"[Long turns are cut.]\n\n{_quoted(turns, length)}"
+    counts = range(1, len(turns) + 1)
+    kept = _most(counts, lambda count: _quoted(_spread(turns, count), SHORTEST_CUT), room)
     some = _spread(turns, kept)
     note = f"[Of {len(turns)} turns, {len(some)} are here, spread over all of it, and cut.]"
     return f"{note}\n\n{_quoted(some, SHORTEST_CUT)}"
 
 
-def _most(low: int, high: int, text: Callable[[int], str], room: int) -> int:
-    """The largest number whose text still fits; `low` fits, or is the least there is."""
-    while low < high:
-        middle = (low + high + 1) // 2
-        if estimate(text(middle)) <= room:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+def _most(numbers: range, text: Callable[[int], str], room: int) -> int:
+    """The largest number whose text still fits, or the first one."""
+    fitting = bisect_right(numbers, room, key=lambda number: estimate(text(number)))
+    return numbers[max(0, fitting - 1)]
 
 
 def _spread(turns: Sequence[Turn], count: int) -> list[Turn]:
@@ -205,8 +212,7 @@ def read(
     missing = [actor for actor in known if actor != host and actor not in found]
     if missing:
         raise ValueError(f"speakers: there is no point of {', '.join(missing[:12])}")
-    cost = round(usage.cost_usd, 8)
-    spent = Usage(usage.input_tokens, usage.output_tokens, cost, usage.calls, usage.estimated)
+    spent = replace(usage, cost_usd=round(usage.cost_usd, 8))
     points = tuple((actor, tuple(found[actor])) for actor in known if actor in found)
     return Reading(_short(summary), points, one_line(model, 200), spent, made_at)
 
@@ -246,6 +252,13 @@ def _short(summary: str) -> str:
 # --- how it is kept ---
 
 _READING = TypeAdapter(Reading)
+_USED = {
+    "calls": "calls",
+    "inputTokens": "input_tokens",
+    "outputTokens": "output_tokens",
+    "costUsd": "cost_usd",
+    "estimated": "estimated",
+}  # as a report names what was used
 
 
 def encode(read_: Reading | Unread) -> dict[str, Any]:
@@ -259,24 +272,15 @@ def decode(kept: Any) -> Read:
     if told.get("unread") == "budget":
         return Unread("budget")
     try:
-        found = _READING.validate_python(told)
+        return _READING.validate_python(told)
     except ValidationError:
         return None
-    return found if _bounded(found) else None
 
 
 def writer(reading: Reading) -> dict[str, Any]:
     """Who wrote a report, for the report."""
-    used = reading.usage
-    return {
-        "model": reading.model,
-        "calls": used.calls,
-        "inputTokens": used.input_tokens,
-        "outputTokens": used.output_tokens,
-        "costUsd": used.cost_usd,
-        "estimated": used.estimated,
-        "madeAt": reading.made_at,
-    }
+    used = {name: getattr(reading.usage, field) for name, field in _USED.items()}
+    return {"model": reading.model, **used, "madeAt": reading.made_at}
 
 
 def of_report(document: Any) -> Read:
@@ -286,32 +290,14 @@ def of_report(document: Any) -> Read:
             return decode({"unread": document.get("unread")})
         wrote = document["writer"]
         points = [(who["id"], tuple(who["mainPoints"])) for who in document["speakers"]]
-        usage = {
-            "input_tokens": wrote["inputTokens"],
-            "output_tokens": wrote["outputTokens"],
-            "cost_usd": wrote["costUsd"],
-            "calls": wrote["calls"],
-            "estimated": wrote["estimated"],
-        }
         return decode(
             {
                 "summary": document["summary"]["text"],
                 "points": tuple((actor, own) for actor, own in points if own),
                 "model": wrote["model"],
-                "usage": usage,
+                "usage": {field: wrote[name] for name, field in _USED.items()},
                 "made_at": wrote["madeAt"],
             }
         )
     except (KeyError, TypeError, AttributeError, RecursionError):
         return None
-
-
-def _bounded(reading: Reading) -> bool:
-    used = reading.usage
-    return (
-        0 < len(reading.summary) <= MAX_SUMMARY
-        and all(0 < len(own) <= POINTS for _, own in reading.points)
-        and all(0 < len(point.text) <= MAX_POINT for _, own in reading.points for point in own)
-        and all(0 <= count < 2**31 for count in (used.input_tokens, used.output_tokens, used.calls))
-        and 0 <= used.cost_usd < 1e9
-    )

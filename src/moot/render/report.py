@@ -7,7 +7,7 @@ reading give the same report, to the byte.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,25 +16,23 @@ from moot.core.answers import tables
 from moot.core.debate import Debate, Turn
 from moot.core.times import seconds
 from moot.render.extract import POINTS, WORD, Spoken, clip, closing, plain_key, sentences
+from moot.render.layout import LAYOUT
 from moot.render.reading import Read, Reading, Unread, writer
 
 BRIEF = 600  # characters of a summary where many are listed
 
 
 def report(
-    debate: Debate, turns: Sequence[Turn], read: Read = None, *, before: bool = False
+    debate: Debate, turns: Sequence[Turn], read: Read = None, layout: int = LAYOUT
 ) -> dict[str, Any]:
     """The report of a debate in whatever state it is, from its turns and what a model read there.
 
-    Seconds are those of the turns added up: where several speak at once they come to more than
+    Seconds are those of the turns added up: if several speak at once, they come to more than
     `durationSeconds`, which is the clock's. A failed turn is a turn, and a failure, with no words.
-    `before`: as moot made it before it named the places of a debate, and said why there is no
-    closing summary if nobody could give it.
     """
     turns = sorted(turns, key=lambda turn: turn.seq)
     told = [_Told(turn) for turn in turns]
-    totals = _statistics(told, sum(item.words for item in told))
-    spoken, words = sentences(turns), totals["words"]
+    spoken, words = sentences(turns), sum(item.words for item in told)
     speakers = [
         _speaker(debate, actor, [item for item in told if item.turn.actor == actor], words, spoken)
         for actor in _actors(debate, turns)
@@ -58,34 +56,13 @@ def report(
             "confidenceScore": decided.confidence_score,
         },
         "speakers": speakers,
-        "totals": totals,
-        "rounds": _rounds(debate, told, before),
-        "timeline": [
-            {
-                "turn": item.turn.seq,
-                "speaker": item.turn.actor,
-                "seconds": item.seconds,
-                "words": item.words,
-                "failed": item.failed,
-            }
-            for item in told
-        ],
-        "failures": [
-            {
-                "turn": item.turn.seq,
-                "round": item.turn.round,
-                "stage": item.turn.stage,
-                **_place(debate, item.turn.round, item.turn.stage, before),
-                "speaker": item.turn.actor,
-                "model": item.turn.model,
-                "errorCode": item.turn.error_code,
-            }
-            for item in told
-            if item.failed
-        ],
+        "totals": _statistics(told, words),
+        "rounds": _rounds(debate, told, layout),
+        "timeline": [item.mark() for item in told],
+        "failures": [_failure(debate, item.turn, layout) for item in told if item.failed],
         "method": "extraction",
     }
-    if not before and (why := _unclosed(debate, turns)):
+    if layout > 1 and (why := _unclosed(debate, turns)):
         made["unclosed"] = why
     if isinstance(read, Unread):
         return {**made, "unread": read.reason}
@@ -124,6 +101,16 @@ class _Told:
         self.words = 0 if self.failed else sum(1 for _ in WORD.finditer(turn.text))
         self.seconds = round(max(0.0, seconds(turn.committed_at) - seconds(turn.started_at)), 3)
 
+    def mark(self) -> dict[str, Any]:
+        """Its place on the timeline."""
+        return {
+            "turn": self.turn.seq,
+            "speaker": self.turn.actor,
+            "seconds": self.seconds,
+            "words": self.words,
+            "failed": self.failed,
+        }
+
 
 def _statistics(told: Sequence[_Told], all_words: int) -> dict[str, Any]:
     used = [item.turn.usage for item in told]
@@ -150,11 +137,7 @@ def _actors(debate: Debate, turns: Sequence[Turn]) -> list[str]:
 
 
 def _speaker(
-    debate: Debate,
-    actor: str,
-    told: Sequence[_Told],
-    all_words: int,
-    spoken: "Spoken",
+    debate: Debate, actor: str, told: Sequence[_Told], all_words: int, spoken: Spoken
 ) -> dict[str, Any]:
     seat = next((seat for seat in debate.seats if seat.id == actor), None)
     own = [item.turn for item in told]
@@ -179,42 +162,47 @@ def _duration(debate: Debate, turns: Sequence[Turn]) -> float | None:
     return round(max(0.0, seconds(last) - seconds(debate.started_at)), 3)
 
 
-def _place(debate: Debate, number: int, stage: str, before: bool) -> dict[str, str]:
-    return {} if before else {"place": schedule.label(debate, number, stage)}
+def _place(debate: Debate, number: int, stage: str, layout: int) -> dict[str, Any]:
+    """Where in the debate it was; in words, since layout 2."""
+    place = {"place": schedule.label(debate, number, stage)} if layout > 1 else {}
+    return {"round": number, "stage": stage, **place}
 
 
-def _rounds(debate: Debate, told: Sequence[_Told], before: bool) -> list[dict[str, Any]]:
+def _failure(debate: Debate, turn: Turn, layout: int) -> dict[str, Any]:
+    return {
+        "turn": turn.seq,
+        **_place(debate, turn.round, turn.stage, layout),
+        "speaker": turn.actor,
+        "model": turn.model,
+        "errorCode": turn.error_code,
+    }
+
+
+def _rounds(debate: Debate, told: Sequence[_Told], layout: int) -> list[dict[str, Any]]:
     groups: dict[tuple[int, str], list[_Told]] = {}
     for item in told:
         groups.setdefault((item.turn.round, item.turn.stage), []).append(item)
-    return [
-        {
-            "round": number,
-            "stage": stage,
-            **_place(debate, number, stage, before),
-            "turns": len(group),
-            "words": sum(item.words for item in group),
-            "seconds": round(math.fsum(item.seconds for item in group), 3),
-            "wordsBySpeaker": dict(_by_speaker(group)),
-        }
-        for (number, stage), group in sorted(groups.items(), key=lambda entry: entry[0][0])
-    ]
-
-
-def _by_speaker(told: Iterable[_Told]) -> Counter[str]:
-    words: Counter[str] = Counter()
-    for item in told:
-        words[item.turn.actor] += item.words
-    return words
+    rounds: list[dict[str, Any]] = []
+    for (number, stage), group in sorted(groups.items(), key=lambda entry: entry[0][0]):
+        words: Counter[str] = Counter()
+        for item in group:
+            words[item.turn.actor] += item.words
+        rounds.append(
+            {
+                **_place(debate, number, stage, layout),
+                "turns": len(group),
+                "words": words.total(),
+                "seconds": round(math.fsum(item.seconds for item in group), 3),
+                "wordsBySpeaker": dict(words),
+            }
+        )
+    return rounds
 
 
 def _summary(
-    debate: Debate,
-    turns: Sequence[Turn],
-    spoken: "Spoken",
-    speakers: Sequence[Mapping[str, Any]],
+    debate: Debate, turns: Sequence[Turn], spoken: Spoken, speakers: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """What the host or the judge closed with; else the sentences the debate turned on."""
+    """What the debate was closed with; else the sentences that it turned on."""
     last = closing(turns)
     if last is None:
         points = {(point["text"], point["turn"]) for who in speakers for point in who["mainPoints"]}

@@ -4,135 +4,29 @@ import base64
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape as html_escape
+from importlib import resources
 from typing import Any
 
 from moot.core.clean import visible
 from moot.render.report_text import (
     BY,
-    COLUMNS,
-    FAILURE_COLUMNS,
-    ROUND_COLUMNS,
     clock,
     facts_of,
-    failure_rows,
-    figures,
     method,
     names_of,
     place_of,
-    round_rows,
     scores,
     seat,
+    tables,
 )
 
 MAX_ROWS = 24  # of the plot by round; more rounds than that share rows
 HUES = 8  # colours; the ninth speaker has the first one's, paler
 
-_LIGHT = (
-    "#2f6fb3", "#c8641b", "#23856b", "#9a4fb0", "#a8860f", "#c2406a", "#4f8a2b", "#6b6bc9",
-)  # fmt: skip
-_DARK = (
-    "#6aa9e9", "#f0965a", "#4fc3a1", "#cf8ee0", "#d9b945", "#f07f9f", "#8cc466", "#a3a3f5",
-)  # fmt: skip
-_TONES = {
-    "light": "--bg:#f6f6f3;--card:#fff;--ink:#1d1f23;--soft:#5c626b;--line:#dcdcd6;--bad:#c02b2b;"
-    "--warn:#8a5a00;--warnbg:#fff2d6;--bar:#ebebe6;",
-    "dark": "--bg:#14161a;--card:#1d2026;--ink:#e8e8e4;--soft:#a2a8b2;--line:#343942;--bad:#ff7b72;"
-    "--warn:#ffd58a;--warnbg:#3a2c0c;--bar:#2a2e36;",
-}
-
-
-def _tones(tone: str, hues: Sequence[str]) -> str:
-    return _TONES[tone] + "".join(f"--c{place}:{hue};" for place, hue in enumerate(hues))
-
-
-def _style() -> str:
-    tones = f":root{{color-scheme:light dark;{_tones('light', _LIGHT)}}}"
-    dark = f"@media (prefers-color-scheme:dark){{:root{{{_tones('dark', _DARK)}}}}}"
-    hues = (
-        f".c{place},.c{place + HUES}{{fill:var(--c{place});stroke:var(--c{place})}}"
-        f".c{place + HUES}{{opacity:.55}}"
-        for place in range(HUES)
-    )
-    return "".join((tones, dark, *hues, _RULES))
-
-
-_RULES = """
-*{box-sizing:border-box}
-body{margin:0;background:var(--bg);color:var(--ink);
-font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif}
-main{max-width:64rem;margin:0 auto;padding:2rem 1.25rem 3rem}
-h1{font-size:1.7rem;line-height:1.25;margin:.2rem 0 .8rem;text-wrap:balance}
-h2{font-size:1.1rem;margin:0 0 .8rem}
-h3{font-size:1rem;margin:0}
-h1,h2,h3,p,li,td,th,dd,blockquote,.name{overflow-wrap:anywhere;unicode-bidi:plaintext}
-p{margin:.5rem 0}
-.kicker,.by,.note,footer,dt,.seat,figcaption,.axis{color:var(--soft);font-size:.85rem}
-.kicker{text-transform:capitalize;letter-spacing:.02em;margin:0}
-.badge{display:inline-block;border-radius:1rem;padding:.05rem .6rem;margin-inline-start:.4rem;
-background:var(--bar);color:var(--ink)}
-.warn{background:var(--warnbg);color:var(--warn)}
-section{background:var(--card);border:1px solid var(--line);border-radius:.7rem;
-padding:1.1rem 1.25rem;margin:1rem 0}
-dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(8.5rem,1fr));gap:.7rem 1.2rem;
-margin:0}
-dt{margin:0}
-dd{margin:0;font-size:1.05rem;font-variant-numeric:tabular-nums}
-.facts dd{font-size:.95rem}
-.decided{font-size:1.3rem;font-weight:600;margin:0 0 .8rem}
-blockquote{margin:0;padding-inline-start:.9rem;border-inline-start:3px solid var(--line)}
-.speaker{padding:.9rem 0;border-top:1px solid var(--line)}
-.speaker:first-of-type{border-top:0;padding-top:0}
-.speaker:last-child{padding-bottom:0}
-.seat{margin:0}
-ul{margin:.5rem 0 0;padding-inline-start:1.2rem}
-li{margin:.35rem 0}
-.ref{color:var(--soft);font-size:.8rem;white-space:nowrap}
-.swatch{width:.75rem;height:.75rem;border-radius:.2rem;margin-inline-end:.45rem;
-vertical-align:-.05em}
-figure{margin:0 0 1.6rem}
-figure:last-child{margin-bottom:0}
-figcaption{margin:0 0 .5rem;color:var(--ink);font-weight:600;font-size:.95rem}
-.bars{display:grid;grid-template-columns:minmax(4rem,max-content) 1fr max-content;
-gap:.3rem .8rem;align-items:center;font-size:.9rem}
-.bars .name{max-width:13rem}
-.bars .value{text-align:end;font-variant-numeric:tabular-nums;color:var(--soft)}
-.bars svg{display:block;width:100%;height:1.05rem;border-radius:.2rem;background:var(--bar)}
-.legend{display:flex;flex-wrap:wrap;gap:.2rem 1.1rem;margin:.6rem 0 0;padding:0;list-style:none;
-font-size:.85rem}
-.legend li{margin:0}
-.plot{display:grid;grid-template-columns:max-content 1fr;gap:.2rem .6rem}
-.plot svg{display:block;width:100%;height:10rem;border-bottom:1px solid var(--line);
-border-inline-start:1px solid var(--line);overflow:visible}
-.axis{display:flex;justify-content:space-between;font-variant-numeric:tabular-nums}
-.up{flex-direction:column;text-align:end}
-.dot{stroke-width:7;stroke-linecap:round;fill:none;vector-effect:non-scaling-stroke}
-.many .dot{stroke-width:4}
-.failed{stroke:var(--bad);stroke-width:2;stroke-dasharray:4 3;fill:none;
-vector-effect:non-scaling-stroke}
-.grid{stroke:var(--line);stroke-width:1;vector-effect:non-scaling-stroke}
-.wide{overflow-x:auto}
-table{border-collapse:collapse;width:100%;font-size:.88rem;font-variant-numeric:tabular-nums}
-th,td{padding:.35rem .45rem;text-align:end;border-bottom:1px solid var(--line);
-overflow-wrap:normal}
-th{color:var(--soft);font-weight:600;white-space:nowrap}
-th:first-child,td:first-child{text-align:start;padding-inline-start:0;min-width:6rem}
-td{white-space:nowrap}
-td:first-child,.text td{white-space:normal}
-th:first-child,td:first-child{position:sticky;left:0;background:var(--card)}
-tr.all td{font-weight:600;border-bottom:0}
-table.text th,table.text td{text-align:start}
-summary{cursor:pointer;font-weight:600}
-summary h2{display:inline}
-details[open] summary{margin-bottom:.7rem}
-footer{margin-top:1.5rem}
-@media (max-width:34rem){main{padding:1.1rem .8rem 2rem}h1{font-size:1.35rem}
-section{padding:.9rem .9rem}.bars .name{max-width:7.5rem}}
-@media print{section{break-inside:avoid}body{background:none}}
-rect{stroke:none}
-"""
-_STYLE = _style()
+# Its bytes are in every page that was filed: a change to it takes a new layout.
+_STYLE = resources.files("moot.render").joinpath("report.css").read_text("utf-8")
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 _POLICY = (
     f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'"
@@ -207,18 +101,8 @@ def _ref(turn: int | None) -> str:
 
 def _html_totals(report: Mapping[str, Any]) -> str:
     totals = report["totals"]
-    facts = [
-        *facts_of(report)[1:],
-        *(
-            (name, f"{totals[key]:,}")
-            for name, key in (
-                ("Turns", "turns"),
-                ("Words", "words"),
-                ("Retries", "retries"),
-                ("Failures", "failures"),
-            )
-        ),
-    ]
+    counts = ("turns", "words", "retries", "failures")
+    facts = [*facts_of(report)[1:], *((key.capitalize(), f"{totals[key]:,}") for key in counts)]
     items = "".join(f"<div><dt>{_text(n)}</dt><dd>{_text(v)}</dd></div>" for n, v in facts)
     return f'<section><h2>At a glance</h2><dl class="facts">{items}</dl></section>'
 
@@ -250,37 +134,28 @@ def _hue(place: int) -> str:
 
 
 def _html_tables(report: Mapping[str, Any]) -> str:
-    rows = [(who["name"], *figures(who["statistics"])) for who in report["speakers"]]
-    tables = [
-        "<section><h2>Statistics</h2>"
-        + _html_table(("Speaker", *COLUMNS), rows, "", figures(report["totals"]))
-        + "</section>"
+    found = tables(report)
+    sections = [
+        f"<section><h2>Statistics</h2>{_html_table(found['Statistics'], summed=True)}</section>"
     ]
-    if report["failures"]:
-        failed = failure_rows(report, names_of(report))
-        tables.append(
-            f"<section><h2>Failures</h2>{_html_table(FAILURE_COLUMNS, failed, 'text')}</section>"
-        )
-    if report["rounds"]:
-        tables.append(
+    if failures := found.get("Failures"):
+        sections.append(f"<section><h2>Failures</h2>{_html_table(failures, 'text')}</section>")
+    if rounds := found.get("Rounds"):
+        sections.append(
             "<section><details><summary><h2>Rounds</h2></summary>"
-            f"{_html_table(ROUND_COLUMNS, round_rows(report))}</details></section>"
+            f"{_html_table(rounds)}</details></section>"
         )
-    return "\n".join(tables)
+    return "\n".join(sections)
 
 
-def _html_table(
-    head: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    kind: str = "",
-    totals: Sequence[str] = (),
-) -> str:
-    body = "".join(f"<tr>{_cells(row)}</tr>" for row in rows)
-    last = f'<tr class="all">{_cells(("All", *totals))}</tr>' if totals else ""
+def _html_table(rows: Sequence[Sequence[str]], kind: str = "", *, summed: bool = False) -> str:
+    head, *body = rows
     names = "".join(f'<th scope="col">{_text(name)}</th>' for name in head)
+    last = f'<tr class="all">{_cells(body.pop())}</tr>' if summed else ""
+    filled = "".join(f"<tr>{_cells(row)}</tr>" for row in body)
     return (
         f'<div class="wide" tabindex="0"><table class="{kind}"><thead><tr>{names}</tr></thead>'
-        f"<tbody>{body}{last}</tbody></table></div>"
+        f"<tbody>{filled}{last}</tbody></table></div>"
     )
 
 

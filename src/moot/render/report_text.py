@@ -1,16 +1,12 @@
 """A report as Markdown, and the rows that its page shows too."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from moot.core.clean import escape, visible
 from moot.core.prompts import quote
 from moot.core.voices import label
 
-COLUMNS = (
-    "Turns", "Words", "Share", "Longest", "Tokens in", "Tokens out", "Cost", "Time", "Retries",
-    "Failures",
-)  # fmt: skip
 BY = {
     "host": "The host’s closing words",
     "judge": "The judge’s verdict",
@@ -45,7 +41,7 @@ def method(report: Mapping[str, Any]) -> str:
 
 def markdown(report: Mapping[str, Any]) -> str:
     """A report as a document. What was said in the debate cannot mark up anything in it."""
-    summary, names = report["summary"], names_of(report)
+    summary = report["summary"]
     lines = [f"# {_line(report['motion'])}", ""]
     lines += [f"- {name}: {_line(value)}" for name, value in facts_of(report)]
     if decided := report.get("decision"):
@@ -65,13 +61,9 @@ def markdown(report: Mapping[str, Any]) -> str:
         lines += [f"### {_line(who['name'])}", "", f"*{_line(seat(who))}*", ""]
         points = [f"- {_line(p['text'])}{_ref(p['turn'])}" for p in who["mainPoints"]]
         lines += [*(points or ["*No main point.*"]), ""]
-    rows = [(who["name"], *figures(who["statistics"])) for who in report["speakers"]]
-    lines += ["## Statistics", "", *_table(("Speaker", *COLUMNS), rows, report["totals"])]
-    if report["rounds"]:
-        lines += ["", "## Rounds", "", *_table(ROUND_COLUMNS, round_rows(report))]
-    if report["failures"]:
-        lines += ["", "## Failures", "", *_table(FAILURE_COLUMNS, failure_rows(report, names))]
-    return "\n".join([*lines, "", f"*{_line(method(report))}*", ""])
+    for title, rows in tables(report).items():
+        lines += [f"## {title}", "", *_table(rows), ""]
+    return "\n".join([*lines, f"*{_line(method(report))}*", ""])
 
 
 def _words(summary: Mapping[str, Any]) -> list[str]:
@@ -88,19 +80,10 @@ def _line(text: Any) -> str:
     return escape(" ".join(visible(str(text)).split()))
 
 
-def _table(
-    head: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    totals: Mapping[str, Any] | None = None,
-) -> list[str]:
-    body = [*rows, ("All", *figures(totals))] if totals else [*rows]
-    cells = [[_line(cell).replace("|", "\\|") for cell in row] for row in body]
-    lined = [["---", *["---:" for _ in head[1:]]], *cells]
-    return [f"| {' | '.join(row)} |" for row in ([*head], *lined)]
-
-
-ROUND_COLUMNS = ("Round", "Turns", "Words", "Time")
-FAILURE_COLUMNS = ("Turn", "Where", "Speaker", "Model", "Code")
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    head, *body = ([_line(cell).replace("|", "\\|") for cell in row] for row in rows)
+    rule = ["---", *("---:" for _ in head[1:])]
+    return [f"| {' | '.join(row)} |" for row in (head, rule, *body)]
 
 
 def names_of(report: Mapping[str, Any]) -> dict[str, str]:
@@ -136,39 +119,41 @@ def seat(who: Mapping[str, Any]) -> str:
     return " · ".join([*roles, *stance, *(label(model) for model in who["models"])])
 
 
-def figures(statistics: Mapping[str, Any]) -> tuple[str, ...]:
-    return (
-        f"{statistics['turns']:,}",
-        f"{statistics['words']:,}",
-        f"{statistics['share']:.0%}",
-        f"{statistics['longestTurnWords']:,}",
-        f"{statistics['inputTokens']:,}",
-        f"{statistics['outputTokens']:,}",
-        _money(statistics["costUsd"]),
-        clock(statistics["seconds"]),
-        f"{statistics['retries']:,}",
-        f"{statistics['failures']:,}",
-    )
-
-
-def round_rows(report: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    return [
-        (place_of(item), f"{item['turns']:,}", f"{item['words']:,}", clock(item["seconds"]))
-        for item in report["rounds"]
-    ]
-
-
-def failure_rows(report: Mapping[str, Any], names: Mapping[str, str]) -> list[tuple[str, ...]]:
-    return [
-        (
-            f"turn:{item['turn']}",
-            place_of(item),
-            names.get(item["speaker"], item["speaker"]),
-            label(item["model"]),
-            item["errorCode"] or "",
-        )
-        for item in report["failures"]
-    ]
+def tables(report: Mapping[str, Any]) -> dict[str, list[Sequence[str]]]:
+    """The tables of a report by their titles, each with its head. The statistics end with a sum."""
+    names = names_of(report)
+    statistics = [(who["name"], who["statistics"]) for who in report["speakers"]]
+    statistics.append(("All", report["totals"]))
+    found: dict[str, list[Sequence[str]]] = {
+        "Statistics": [
+            ("Speaker", *_FIGURES),
+            *(
+                (name, *(show(own[key]) for key, show in _FIGURES.values()))
+                for name, own in statistics
+            ),
+        ],
+        "Rounds": [
+            ("Round", "Turns", "Words", "Time"),
+            *(
+                (place_of(one), _count(one["turns"]), _count(one["words"]), clock(one["seconds"]))
+                for one in report["rounds"]
+            ),
+        ],
+        "Failures": [
+            ("Turn", "Where", "Speaker", "Model", "Code"),
+            *(
+                (
+                    f"turn:{one['turn']}",
+                    place_of(one),
+                    names.get(one["speaker"]) or one["speaker"],
+                    label(one["model"]),
+                    one["errorCode"] or "",
+                )
+                for one in report["failures"]
+            ),
+        ],
+    }
+    return {title: rows for title, rows in found.items() if len(rows) > 1}
 
 
 def place_of(item: Mapping[str, Any]) -> str:
@@ -200,3 +185,19 @@ def clock(value: float) -> str:
 
 def _money(value: float) -> str:
     return f"${value:,.2f}" if value >= 1 or not value else f"${value:.4f}"
+
+
+_count = "{:,}".format
+_FIGURES: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "Turns": ("turns", _count),
+    "Words": ("words", _count),
+    "Share": ("share", "{:.0%}".format),
+    "Longest": ("longestTurnWords", _count),
+    "Tokens in": ("inputTokens", _count),
+    "Tokens out": ("outputTokens", _count),
+    "Cost": ("costUsd", _money),
+    "Time": ("seconds", clock),
+    "Retries": ("retries", _count),
+    "Failures": ("failures", _count),
+}
+"""The columns of the statistics: where each figure is, and how it is written."""

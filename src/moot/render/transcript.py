@@ -7,24 +7,24 @@ from moot.core.clean import escape
 from moot.core.debate import Debate, Turn
 from moot.core.prompts import quote
 from moot.core.voices import label
+from moot.render.layout import LAYOUT
 
 
-def markdown(debate: Debate, turns: Sequence[Turn], *, plain_rounds: bool = False) -> str:
-    """The whole debate. `plain_rounds` heads its parts as moot did before: rounds as they are
-    counted through the whole debate."""
+def markdown(debate: Debate, turns: Sequence[Turn], layout: int = LAYOUT) -> str:
+    """The whole debate."""
     motion = " ".join(debate.motion.split())
     lines = [f"# {escape(motion)}", "", *_facts(debate), ""]
     place: tuple[int, str] | None = None
     for turn in turns:
         if (turn.round, turn.stage) != place:
             place = (turn.round, turn.stage)
-            lines += [f"## {_heading(debate, turn, plain_rounds)}", ""]
-        lines += [*_turn(debate, turn), ""]
+            lines += [f"## {_heading(debate, turn, layout)}", ""]
+        lines += [*_turn(turn), ""]
     return "\n".join(lines)
 
 
-def _heading(debate: Debate, turn: Turn, plain_rounds: bool) -> str:
-    if not plain_rounds:
+def _heading(debate: Debate, turn: Turn, layout: int) -> str:
+    if layout > 1:
         return escape(schedule.label(debate, turn.round, turn.stage))
     where = "" if turn.round == 0 else f", round {turn.round}"
     return f"{turn.stage.capitalize()}{where}"
@@ -49,14 +49,7 @@ def _facts(debate: Debate) -> list[str]:
     ]
 
 
-def _turn(debate: Debate, turn: Turn) -> list[str]:
-    lines: list[str] = []
-    if turn.instruction:
-        lines += [quote(f"*{escape(turn.instruction)}*"), ""]
-    lines.append(f"**{escape(turn.name)}** · {label(turn.model)} · `turn:{turn.seq}`")
-    lines.append("")
-    if turn.status == "failed":
-        lines.append(f"*No answer: {turn.error_code}.*")
-    else:
-        lines.append(escape(turn.text))
-    return lines
+def _turn(turn: Turn) -> list[str]:
+    lines = [quote(f"*{escape(turn.instruction)}*"), ""] if turn.instruction else []
+    said = f"*No answer: {turn.error_code}.*" if turn.status == "failed" else escape(turn.text)
+    return [*lines, f"**{escape(turn.name)}** · {label(turn.model)} · `turn:{turn.seq}`", "", said]

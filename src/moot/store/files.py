@@ -21,6 +21,7 @@ from moot.outcome.record import record_path
 from moot.outcome.result import result
 from moot.ports import Filed
 from moot.render import packet_text, report, report_page, report_text, transcript
+from moot.render.layout import LAYOUT, LAYOUTS
 from moot.render.reading import Read, Reading, of_report
 from moot.wire import codec, rounds
 
@@ -28,8 +29,6 @@ log = logging.getLogger(__name__)
 
 MANIFEST = "manifest.json"
 MANIFEST_FIELDS = {"layout", "debate", "lastSeq", "files"}
-LAYOUT = 2  # raised when the same debate would be written differently
-LAYOUTS = (1, 2)  # a folder is made again by the rules of its own
 REPORT = ("report.json", "report.md", "report.html")
 DECISION = ("consensus.json", "final-packet.json", "final-packet.md")
 WRITTEN = ("debates", "decisions", "worklogs")
@@ -278,7 +277,7 @@ def made(
         "events": [{"seq": event.seq, **codec.status_event(event)} for event in events],
     }
     files["transcript.json"] = as_json(whole)
-    files["transcript.md"] = transcript.markdown(debate, turns, plain_rounds=layout < 2).encode()
+    files["transcript.md"] = transcript.markdown(debate, turns, layout).encode()
     reported, filed = _report(debate, turns, read, layout)
     files |= reported
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
@@ -301,7 +300,7 @@ def _report(
     """The report's files: all of them or, if it cannot be made, none. What was said is worth more
     than what is made of it, so that the others are written all the same."""
     try:
-        told = report.report(debate, turns, read, before=layout < 2)
+        told = report.report(debate, turns, read, layout)
         files = {
             "report.json": as_json(told),
             "report.md": report_text.markdown(told).encode(),

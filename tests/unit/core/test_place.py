@@ -187,5 +187,5 @@ def test_a_transcript_is_headed_in_the_same_words(name: str) -> None:
     turns = walk(debate.but(status="running"), random.Random(1))[-1].turns
     heads = [line[3:] for line in markdown(debate, turns).splitlines() if line.startswith("## ")]
     assert heads == expected
-    before = markdown(debate, turns, plain_rounds=True)
+    before = markdown(debate, turns, 1)
     assert ("## Summary, round" in before) == ("Summary" in expected), "as older folders have it"

@@ -1,0 +1,9 @@
+"""The layouts of a debate's files.
+
+A folder keeps the layout that it was written in, so that its pages are made again to the byte.
+1: rounds are counted through the whole debate. 2: places have names, and a report says why a debate
+that is over has no closing summary.
+"""
+
+LAYOUTS = (1, 2)
+LAYOUT = LAYOUTS[-1]  # add one when the same debate would be written differently
