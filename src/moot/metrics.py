@@ -23,8 +23,8 @@ an OpenTelemetry counter costs several microseconds each time. Importing this mo
 only who serves does so.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from math import inf
 from threading import Lock
 from typing import ClassVar
@@ -41,13 +41,33 @@ from moot.core.status import STATUSES
 
 _PROVIDER = "gen_ai.provider.name"
 _MODEL = "gen_ai.request.model"
-_TOKEN_TYPE = "gen_ai.token.type"  # noqa: S105 - the name of a label, not a secret
-_ERROR = "error.type"
 _CHAT = {"gen_ai.operation.name": "chat"}
-
 _CALL_BUCKETS = [0.01 * 2**n for n in range(14)]  # as the GenAI conventions advise: to 82 s
 _HTTP_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 _COMMIT_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
+
+_COUNTERS: dict[str, tuple[str, ...]] = {  # name: what it counts, and its labels
+    "moot.model.calls": ("Model calls that ended.", _PROVIDER, _MODEL, "outcome"),
+    "moot.model.tokens": ("Tokens of all model calls.", _PROVIDER, "gen_ai.token.type"),
+    "moot.model.cost_usd": ("What model calls cost, in US dollars.", _PROVIDER),
+    "moot.turns": ("Turns that this process committed.", "format", "status"),
+    "moot.streams.dropped": ("Streams ended because the reader did not keep up.",),
+}
+_HISTOGRAMS = {
+    "gen_ai.client.operation.duration": ("A model call, to its last token.", _CALL_BUCKETS),
+    "gen_ai.client.operation.time_to_first_chunk": (
+        "A model call, to its first piece of text.",
+        _CALL_BUCKETS,
+    ),
+    "moot.commit.duration": ("A transaction, from asking to on disk.", _COMMIT_BUCKETS),
+    "http.server.request.duration": ("HTTP requests answered.", _HTTP_BUCKETS),
+}
+_GAUGES = {
+    "moot.debates": "Debates, by status.",
+    "moot.debates.waiting": "Debates that wait for somebody to carry them on.",
+    "moot.debates.in_hand": "Debates that this process carries on.",
+    "moot.stream.readers": "Streams that are open.",
+}
 
 OTHER = "other"
 MAX_NAMES = 100  # distinct models, formats and routes, each; "other" stands for the rest
@@ -58,15 +78,8 @@ _METHODS = frozenset(
     ("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE")
 )
 
-
-@dataclass(frozen=True, slots=True)
-class Gauges:
-    """What is read at each scrape, in the thread that scrapes."""
-
-    counts: Callable[[], Mapping[str, int]]  # debates by status
-    queue: Callable[[], int]  # debates that wait for somebody to carry them on
-    in_hand: Callable[[], int]  # debates that this process carries on
-    readers: Callable[[], int]  # streams that are open
+Counts = Callable[[], Mapping[str, int]]
+Number = Callable[[], int]
 
 
 class _Names:
@@ -93,7 +106,7 @@ class _Names:
 class _Tally:
     """A counter: sums by label, read when scraped."""
 
-    def __init__(self, *keys: str) -> None:
+    def __init__(self, keys: Sequence[str]) -> None:
         self._keys = keys
         self._lock = Lock()
         self._sums: dict[tuple[str, ...], float] = {} if keys else {(): 0}
@@ -112,15 +125,6 @@ class _Tally:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Voice:
-    """A model, as the labels have it."""
-
-    provider: str
-    model: str
-    attributes: Mapping[str, str]
-
-
 class Metrics:
     """One set of instruments, with a registry of its own. All methods may be called by any thread.
 
@@ -130,7 +134,6 @@ class Metrics:
     content_type: ClassVar[str] = CONTENT_TYPE_PLAIN_0_0_4
 
     def __init__(self) -> None:
-        self._gauges: Gauges | None = None
         self._scrape = Lock()  # the exporter mixes up two scrapes at once
         self._registry = CollectorRegistry()
         reader = PrometheusMetricReader(
@@ -142,157 +145,93 @@ class Metrics:
             exemplar_filter=AlwaysOffExemplarFilter(),
             shutdown_on_exit=False,
         )
-        self._meter = self._provider.get_meter("moot")
-        self._names()
-        self._instruments()
-        self._watched()
+        meter = self._provider.get_meter("moot")
+        self._tallies = {name: _Tally(labels) for name, (_, *labels) in _COUNTERS.items()}
+        for name, (text, *_) in _COUNTERS.items():
+            meter.create_observable_counter(name, [self._tallies[name].observe], description=text)
+        self._histograms = {
+            name: meter.create_histogram(
+                name, unit="s", description=text, explicit_bucket_boundaries_advisory=buckets
+            )
+            for name, (text, buckets) in _HISTOGRAMS.items()
+        }
+        self._gauges: dict[str, Counts | Number] = {}
+        for name, text in _GAUGES.items():
+            meter.create_observable_gauge(name, [partial(self._observe, name)], description=text)
+        self._models: dict[str, dict[str, str]] = {}
+        self._model, self._format, self._route = (_Names(MAX_NAMES) for _ in range(3))
+        self._vendor, self._outcome = _Names(_MAX_PROVIDERS), _Names(_MAX_OUTCOMES)
 
     def text(self) -> bytes:
         """All of it, as Prometheus reads it."""
         with self._scrape:
             return generate_latest(self._registry)
 
-    def watch(
-        self,
-        *,
-        counts: Callable[[], Mapping[str, int]],
-        queue: Callable[[], int],
-        in_hand: Callable[[], int],
-        readers: Callable[[], int],
-    ) -> None:
-        """Where the gauges are read. One that raises is missing from that scrape, and logged."""
-        self._gauges = Gauges(counts, queue, in_hand, readers)
+    def watch(self, *, counts: Counts, queue: Number, in_hand: Number, readers: Number) -> None:
+        """Say where the gauges are read, at each scrape and in its thread: debates by status,
+        those that wait, those that this process carries on, and open streams. A gauge that raises
+        is missing from that scrape, and logged."""
+        self._gauges = dict(zip(_GAUGES, (counts, queue, in_hand, readers), strict=True))
 
     def called(
         self, model: str, outcome: str, seconds: float, first_token: float | None, usage: Usage
     ) -> None:
         """A call to a model has ended: `ok`, `cancelled`, or with an error's code."""
-        voice = self._voice(model)
-        outcome = self._outcome(outcome)
-        attributes = voice.attributes
-        self._calls.add(1, voice.provider, voice.model, outcome)
-        self._tokens.add(usage.input_tokens, voice.provider, "input")
-        self._tokens.add(usage.output_tokens, voice.provider, "output")
-        self._cost.add(usage.cost_usd, voice.provider)
+        labels, outcome = self._labels_of(model), self._outcome(outcome)
+        provider = labels[_PROVIDER]
+        self._count("moot.model.calls", 1, provider, labels[_MODEL], outcome)
+        self._count("moot.model.tokens", usage.input_tokens, provider, "input")
+        self._count("moot.model.tokens", usage.output_tokens, provider, "output")
+        self._count("moot.model.cost_usd", usage.cost_usd, provider)
         if first_token is not None:
-            self._first_token.record(max(first_token, 0.0), attributes)
+            self._time("gen_ai.client.operation.time_to_first_chunk", first_token, labels)
         if outcome != "ok":
-            attributes = {**attributes, _ERROR: outcome}
-        self._call_seconds.record(max(seconds, 0.0), attributes)
+            labels = {**labels, "error.type": outcome}
+        self._time("gen_ai.client.operation.duration", seconds, labels)
 
     def committed(self, seconds: float) -> None:
         """A transaction is on disk, that long after it was asked for."""
-        self._commit_seconds.record(max(seconds, 0.0))
+        self._time("moot.commit.duration", seconds)
 
     def turn(self, format: str, status: str) -> None:  # noqa: A002 - the word of product.md
         """This process has committed a turn."""
-        self._turns.add(1, self._format(format), status if status == "ok" else "failed")
+        self._count("moot.turns", 1, self._format(format), status if status == "ok" else "failed")
 
     def dropped(self) -> None:
         """A stream was ended because its reader did not keep up."""
-        self._drops.add(1)
+        self._count("moot.streams.dropped", 1)
 
     def request(self, route: str | None, method: str, status: int, seconds: float) -> None:
         """A request was answered. `route` is its template, never a path; None if none matched."""
-        attributes = {
+        labels = {
             "http.route": self._route(route or OTHER),
             "http.request.method": method if method in _METHODS else OTHER,
             "http.response.status_code": str(status) if 100 <= status <= 599 else OTHER,
         }
-        self._request_seconds.record(max(seconds, 0.0), attributes)
+        self._time("http.server.request.duration", seconds, labels)
 
-    def _names(self) -> None:
-        self._voices: dict[str, _Voice] = {}
-        self._model = _Names(MAX_NAMES)
-        self._vendor = _Names(_MAX_PROVIDERS)
-        self._outcome = _Names(_MAX_OUTCOMES)
-        self._format = _Names(MAX_NAMES)
-        self._route = _Names(MAX_NAMES)
+    def _count(self, name: str, amount: float, *labels: str) -> None:
+        self._tallies[name].add(amount, *labels)
 
-    def _instruments(self) -> None:
-        self._calls = self._tally(
-            "moot.model.calls", "Model calls that ended.", _PROVIDER, _MODEL, "outcome"
-        )
-        self._call_seconds = self._histogram(
-            "gen_ai.client.operation.duration", "A model call, to its last token.", _CALL_BUCKETS
-        )
-        self._first_token = self._histogram(
-            "gen_ai.client.operation.time_to_first_chunk",
-            "A model call, to its first piece of text.",
-            _CALL_BUCKETS,
-        )
-        self._tokens = self._tally(
-            "moot.model.tokens", "Tokens of model calls, failed ones too.", _PROVIDER, _TOKEN_TYPE
-        )
-        self._cost = self._tally(
-            "moot.model.cost_usd", "What model calls cost, in US dollars.", _PROVIDER
-        )
-        self._turns = self._tally(
-            "moot.turns", "Turns that this process committed.", "format", "status"
-        )
-        self._commit_seconds = self._histogram(
-            "moot.commit.duration", "A transaction, from asking to on disk.", _COMMIT_BUCKETS
-        )
-        self._drops = self._tally(
-            "moot.streams.dropped", "Streams ended because the reader did not keep up."
-        )
-        self._request_seconds = self._histogram(
-            "http.server.request.duration", "HTTP requests answered.", _HTTP_BUCKETS
-        )
+    def _time(self, name: str, seconds: float, labels: Mapping[str, str] | None = None) -> None:
+        self._histograms[name].record(max(seconds, 0.0), labels)
 
-    def _watched(self) -> None:
-        self._meter.create_observable_gauge(
-            "moot.debates", [self._by_status], description="Debates, by status."
-        )
-        self._gauge(
-            "moot.debates.waiting",
-            "Debates that wait for somebody to carry them on.",
-            lambda gauges: gauges.queue(),
-        )
-        self._gauge(
-            "moot.debates.in_hand",
-            "Debates that this process carries on.",
-            lambda gauges: gauges.in_hand(),
-        )
-        self._gauge(
-            "moot.stream.readers", "Streams that are open.", lambda gauges: gauges.readers()
-        )
+    def _observe(self, gauge: str, _: CallbackOptions) -> Iterable[Observation]:
+        read = self._gauges.get(gauge)
+        found = read() if read else None
+        if isinstance(found, Mapping):
+            # Every status, each time: a line that comes and goes is not a zero to Prometheus.
+            return [Observation(found.get(status, 0), {"status": status}) for status in STATUSES]
+        return [] if found is None else [Observation(found)]
 
-    def _tally(self, name: str, description: str, *keys: str) -> _Tally:
-        tally = _Tally(*keys)
-        self._meter.create_observable_counter(name, [tally.observe], description=description)
-        return tally
-
-    def _histogram(self, name: str, description: str, bounds: list[float]):
-        return self._meter.create_histogram(
-            name, unit="s", description=description, explicit_bucket_boundaries_advisory=bounds
-        )
-
-    def _gauge(self, name: str, description: str, read: Callable[[Gauges], int]) -> None:
-        def observe(_: CallbackOptions) -> Iterable[Observation]:
-            return [Observation(read(self._gauges))] if self._gauges else []
-
-        self._meter.create_observable_gauge(name, [observe], description=description)
-
-    def _by_status(self, _: CallbackOptions) -> Iterable[Observation]:
-        """Every status, each time: a line that comes and goes is no zero to Prometheus."""
-        if self._gauges is None:
-            return []
-        counts = self._gauges.counts()
-        return [Observation(counts.get(status, 0), {"status": status}) for status in STATUSES]
-
-    def _voice(self, model: str) -> _Voice:
-        voice = self._voices.get(model)
-        if voice is None:
-            voice = self._meet(model)
-        return voice
-
-    def _meet(self, model: str) -> _Voice:
+    def _labels_of(self, model: str) -> dict[str, str]:
         """A model's labels. Those of the first models are kept, together with the models."""
+        if labels := self._models.get(model):
+            return labels
         provider = self._vendor(model.partition(":")[0])
         label = self._model(model)  # as a whole, so that the pairs are bounded, too
         name = OTHER if label == OTHER else label.partition(":")[2] or "default"
-        voice = _Voice(provider, name, _CHAT | {_PROVIDER: provider, _MODEL: name})
-        if len(self._voices) < MAX_NAMES:
-            self._voices[model] = voice
-        return voice
+        labels = _CHAT | {_PROVIDER: provider, _MODEL: name}
+        if len(self._models) < MAX_NAMES:
+            self._models[model] = labels
+        return labels
