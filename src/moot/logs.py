@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 from urllib.parse import quote
@@ -91,19 +92,12 @@ class _Stderr(logging.Handler):
             line = self.format(record)
         except Exception as error:  # a field that cannot be printed; the record still happened
             line = f"A record could not be written: {type(error).__name__}."
-        try:
-            _write(line + "\n")
-        except Exception:
-            return  # stderr is gone, and there is nowhere to say so
-
-
-def _write(line: str) -> None:
-    stream = sys.stderr
-    try:
-        stream.write(line)
-    except UnicodeEncodeError:
-        stream.write(line.encode("ascii", "backslashreplace").decode())
-    stream.flush()
+        with suppress(Exception):  # stderr is gone, and there is nowhere to say so
+            try:
+                sys.stderr.write(f"{line}\n")
+            except UnicodeEncodeError:
+                sys.stderr.write(f"{line}\n".encode("ascii", "backslashreplace").decode())
+            sys.stderr.flush()
 
 
 class _Lines(logging.Formatter):
@@ -114,17 +108,16 @@ class _Lines(logging.Formatter):
         self._mask = mask
 
     def message(self, record: logging.LogRecord) -> str:
-        return _cut(self._mask(_message(record)))
+        try:
+            return self._text(record.getMessage())
+        except Exception:  # arguments that do not fit the message: show what there is
+            return self._text(f"{_shown(record.msg)} {_shown(record.args)}")
 
     def trace(self, record: logging.LogRecord) -> str:
         """The exception and the stack that came with the record, or nothing."""
-        parts: list[str] = []
-        if record.exc_info and record.exc_info[1]:
-            parts.append("".join(traceback.format_exception(record.exc_info[1])))
-        elif record.exc_text:
-            parts.append(record.exc_text)
-        if record.stack_info:
-            parts.append(record.stack_info)
+        error = record.exc_info[1] if record.exc_info else None
+        raised = "".join(traceback.format_exception(error)) if error else record.exc_text
+        parts = [part for part in (raised, record.stack_info) if part]
         text = self._mask("\n".join(parts).strip())
         return text if len(text) <= MAX_TRACE else "…" + text[1 - MAX_TRACE :]
 
@@ -191,24 +184,10 @@ class TextLines(_Lines):
         text = _escape(self.message(record))
         if trace := self.trace(record):
             text += " | " + " | ".join(_escape(line.strip()) for line in trace.split("\n"))
-        paint = self._paint if self._coloured else _bare
-        parts = (paint(at, "2"), paint(level, _COLOURS.get(level, "1")) if level else "", text)
-        return " ".join(part for part in parts if part)
-
-    @staticmethod
-    def _paint(text: str, colour: str) -> str:
-        return f"\x1b[{colour}m{text}\x1b[0m"
-
-
-def _bare(text: str, _: str) -> str:
-    return text
-
-
-def _message(record: logging.LogRecord) -> str:
-    try:
-        return record.getMessage()
-    except Exception:  # arguments that do not fit the message: show what there is
-        return f"{_shown(record.msg)} {_shown(record.args)}"
+        if self._coloured:
+            at = f"\x1b[2m{at}\x1b[0m"
+            level = f"\x1b[{_COLOURS.get(level, '1')}m{level}\x1b[0m" if level else ""
+        return " ".join(part for part in (at, level, text) if part)
 
 
 def _shown(value: object) -> str:
@@ -223,11 +202,7 @@ def _cut(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    return _UNSAFE.sub(_escaped, text)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return found.group().encode("unicode_escape").decode()
+    return _UNSAFE.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 
 
 def _is_terminal() -> bool:
