@@ -12,7 +12,7 @@ from typing import TypeVar
 from moot.store import schema
 from moot.store.database import Job, Writer, connect, deliver, storage_error
 from moot.store.query import Connection
-from moot.testing.virtual import VirtualClock
+from moot.testing.virtual import EPOCH
 
 T = TypeVar("T")
 
@@ -41,12 +41,12 @@ def make_database(path: Path) -> None:
 class InlineDatabase:
     """SQLite with the group commit of the real one. Nothing is synced: no power can fail here."""
 
-    def __init__(self, path: Path, clock: VirtualClock | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         make_database(path)
         self.path = path
-        self._clock = clock or VirtualClock()
         self._writer = Writer(path, durable=False)
-        self._reader = Connection("sqlite", connect(path, durable=False))
+        self._driver = connect(path, durable=False)
+        self._reader = Connection("sqlite", self._driver)
         self._waiting: list[Job] = []
 
     async def write(self, fn: Callable[[Connection], T], row: str | None = None) -> T:
@@ -68,12 +68,12 @@ class InlineDatabase:
         await self.write(lambda _: None)
 
     def now(self) -> float:
-        return self._clock.now()
+        return EPOCH + asyncio.get_running_loop().time()
 
     def close(self) -> None:
         self._hand_over()
         self._writer.close()
-        self._reader.driver.close()  # type: ignore[attr-defined]
+        self._driver.close()
 
     def _hand_over(self) -> None:
         jobs, self._waiting = self._waiting, []

@@ -2,63 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from moot.store.database import Job, Writer, connect
 from moot.store.query import Connection
 from moot.store.tables import metadata
 from moot.testing.inline_database import make_database
 
+if TYPE_CHECKING:
+    from moot.store.postgres import PostgresDatabase
+
 T = TypeVar("T")
-
-
-class Line(Protocol):
-    """One process's connection."""
-
-    def write(self, jobs: Sequence[Job]) -> None:
-        """Each has its result or its error then."""
-        ...
-
-    def read(self, fn: Callable[[Connection], T]) -> T: ...
-
-    def close(self) -> None: ...
-
-
-class Backend(Protocol):
-    """What the world does with a database."""
-
-    def open(self) -> Line: ...
-
-    def look(self, fn: Callable[[Connection], T]) -> T:
-        """For whoever checks what is there."""
-        ...
-
-    def ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]: ...
-
-    def copy(self) -> Any: ...
-
-    def restore(self, copy: Any) -> None:
-        """While nobody is connected."""
-        ...
-
-    def close(self) -> None: ...
-
-
-class _FileLine:
-    def __init__(self, path: Path) -> None:
-        self._writer = Writer(path, durable=False)
-        self._driver = connect(path, durable=False)
-        self._reader = Connection("sqlite", self._driver)
-
-    def write(self, jobs: Sequence[Job]) -> None:
-        self._writer.run(jobs)
-
-    def read(self, fn: Callable[[Connection], T]) -> T:
-        return fn(self._reader)
-
-    def close(self) -> None:
-        self._writer.close()
-        self._driver.close()
 
 
 class FileBackend:
@@ -67,13 +21,19 @@ class FileBackend:
     def __init__(self, path: Path) -> None:
         make_database(path)
         self._path = path
-        self._driver = connect(path, durable=False)
+        self._open()
 
-    def open(self) -> Line:
-        return _FileLine(self._path)
+    def _open(self) -> None:
+        """One connection reads for all: what each does is done between two steps."""
+        self._driver = connect(self._path, durable=False)
+        self._reader = Connection("sqlite", self._driver)
 
-    def look(self, fn: Callable[[Connection], T]) -> T:
-        return fn(Connection("sqlite", self._driver))
+    def writer(self) -> Writer:
+        """Each process has its own, which must notice what the others wrote."""
+        return Writer(self._path, durable=False)
+
+    def read(self, fn: Callable[[Connection], T]) -> T:
+        return fn(self._reader)
 
     def ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         return self._driver.execute(sql, values).fetchall()
@@ -82,9 +42,10 @@ class FileBackend:
         return self._driver.serialize()
 
     def restore(self, copy: bytes) -> None:
+        """While nobody is connected."""
         self.close()
         self._path.write_bytes(copy)
-        self._driver = connect(self._path, durable=False)
+        self._open()
 
     def close(self) -> None:
         self._driver.close()
@@ -100,18 +61,10 @@ class PostgresBackend:
         self._tables = [table.name for table in metadata.sorted_tables] + ["debate_search"]
         self._empty()
 
-    def open(self) -> Line:
-        return _PostgresLine(self)
+    def writer(self) -> "_PostgresWriter":
+        return _PostgresWriter(self._database)
 
-    def write(self, jobs: Sequence[Job]) -> None:
-        from moot.store import group
-
-        sent = [group.Job(job.fn, job.row or "", job.loop, job.future) for job in jobs]
-        self._database.write_now(sent)
-        for job, done in zip(jobs, sent, strict=True):
-            job.result, job.error = done.result, done.error
-
-    def look(self, fn: Callable[[Connection], T]) -> T:
+    def read(self, fn: Callable[[Connection], T]) -> T:
         return self._database.read_now(fn)
 
     def ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -122,7 +75,7 @@ class PostgresBackend:
             is_read = sql.lstrip().startswith("SELECT")
             return [tuple(row) for row in found.fetchall()] if is_read else []
 
-        return self.look(work)
+        return self.read(work)
 
     def copy(self) -> Mapping[str, list[tuple[Any, ...]]]:
         return {name: self.ask(f"SELECT * FROM {name}") for name in self._tables}  # noqa: S608
@@ -155,15 +108,20 @@ class PostgresBackend:
         self._database.close()
 
 
-class _PostgresLine:
-    def __init__(self, backend: PostgresBackend) -> None:
-        self._backend = backend
+class _PostgresWriter:
+    def __init__(self, database: "PostgresDatabase") -> None:
+        self._database = database
 
-    def write(self, jobs: Sequence[Job]) -> None:
-        self._backend.write(jobs)
+    def run(self, jobs: Sequence[Job]) -> None:
+        from moot.store import group
 
-    def read(self, fn: Callable[[Connection], T]) -> T:
-        return self._backend.look(fn)
+        sent = [group.Job(job.fn, job.row or "", job.loop, job.future) for job in jobs]
+        self._database.write_now(sent)
+        for job, done in zip(jobs, sent, strict=True):
+            job.result, job.error = done.result, done.error
 
     def close(self) -> None:
         """The connection is everybody's."""
+
+
+Backend = FileBackend | PostgresBackend

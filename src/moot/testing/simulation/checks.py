@@ -227,7 +227,7 @@ class Checks:
             known.slots.add(slot)
         self.hold(len(known.slots) == row["turns"], "turns are counted", name)
         if row["status"] == "running":
-            ask = self.world.backend.look
+            ask = self.world.backend.read
             debate = ask(lambda conn: runs.load(conn, name))
             rebuilt = schedule.rebuild(debate, ask(lambda conn: log.turns_after(conn, name, 0)))
             self.hold(rebuilt == debate.cursor, "the cursor follows from the turns", name)

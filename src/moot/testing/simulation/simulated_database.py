@@ -29,7 +29,7 @@ class SimulatedDatabase:
     def __init__(self, process: "Process") -> None:
         self._process = process
         self._world = process.world
-        self._line = process.world.backend.open()
+        self._writer = process.world.backend.writer()
         self._waiting: list[Job] = []
         self._gone = False
         self._sent = self._answered = 0.0  # when what was asked for last is done, and heard of
@@ -53,7 +53,7 @@ class SimulatedDatabase:
             try:
                 if self._world.away:
                     raise StorageError(AWAY)
-                future.set_result(self._line.read(fn))
+                future.set_result(self._world.backend.read(fn))
             except Exception as error:
                 future.set_exception(error)
 
@@ -72,7 +72,7 @@ class SimulatedDatabase:
     def let_go(self) -> None:
         """Another database is put in its place: what was on its way does not arrive."""
         self._gone = True
-        self._line.close()
+        self._writer.close()
 
     def _hand_over(self) -> None:
         jobs, self._waiting = self._waiting, []
@@ -98,7 +98,7 @@ class SimulatedDatabase:
             for job in jobs:
                 job.error = StorageError(AWAY)
         else:
-            self._line.write(jobs)
+            self._writer.run(jobs)
             world.committed(process)
             if world.chance.random() < world.lost_replies:
                 world.count("reply lost")
