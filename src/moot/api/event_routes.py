@@ -7,7 +7,6 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from moot.api.common import Context, DebateId, Moot, refusals
 from moot.api.debate_routes import last_heard
-from moot.api.hub import is_over
 from moot.api.security import client_of
 from moot.api.stream import EventStream
 from moot.core.debate import Debate
@@ -53,9 +52,9 @@ def stream_of(
     moot: Context, request: Request, debate: Debate, after: int, *, on_air: bool = False
 ) -> Response:
     """A debate from that seq on; `on_air`: what an audience may hear of it."""
-    if is_over(debate, after):
+    over, beyond = debate.status in FINAL, after > debate.last_seq
+    if over and after == debate.last_seq:
         return Response(status_code=204)
-    beyond = after > debate.last_seq
     client = client_of(request.scope)
     moot.streams.admit(client)
     pour = partial(
@@ -63,7 +62,7 @@ def stream_of(
         debate_id=debate.id,
         after=0 if beyond else after,
         reset=beyond,
-        over=debate.status in FINAL,
+        over=over,
         on_air=on_air,
     )
     return EventStream(client, pour)

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from moot.core.debate import Debate
 from moot.core.events import Delta, Event, StatusChanged
 from moot.core.status import FINAL
 from moot.engine.service import Service
@@ -47,11 +46,16 @@ def encode(event: Event | Delta) -> Frame:
     return Frame(text.encode("utf-8", "replace"), event.seq, final)
 
 
+def chunk(data: bytes) -> bytes:
+    """As HTTP/1.1 carries a part of a body whose length is not known, and as uvicorn writes it."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
 class Live(Protocol):
     """A reader that has everything so far: what comes next can be handed to it at once."""
 
-    def push(self, frame: Frame, chunk: bytes) -> bool:
-        """Whether it took the frame; if not, it goes on by itself."""
+    def push(self, frame: Frame, data: bytes) -> bool:
+        """Take the frame, or return False and go on alone. `data` is its chunk."""
         ...
 
     def wake(self) -> None: ...
@@ -88,8 +92,8 @@ class Ring:
     def _hand_out(self, frame: Frame) -> None:
         """One write for each that waits: to wake a task costs more than to send."""
         if self.live:
-            chunk = b"%x\r\n%b\r\n" % (len(frame.data), frame.data)  # as HTTP/1.1 carries it
-            self.live = {reader for reader in self.live if reader.push(frame, chunk)}
+            data = chunk(frame.data)
+            self.live = {reader for reader in self.live if reader.push(frame, data)}
 
     def release(self) -> None:
         """Let every reader look for itself."""
@@ -196,15 +200,11 @@ def _joined(deltas: list[Delta]) -> list[Delta]:
         before = whole.get(slot)
         follows = before and delta.offset == before.offset + len(before.text)
         if before and follows and delta.instruction is None:
-            delta = _longer(before, delta)
+            delta = replace(before, text=before.text + delta.text)
         elif before and delta.offset:
             done.append(before)
         whole[slot] = delta  # one that begins anew takes the place of what was said before
     return [*done, *whole.values()]
-
-
-def _longer(first: Delta, more: Delta) -> Delta:
-    return replace(first, text=first.text + more.text)
 
 
 Shown = Callable[[str], Awaitable[bytes | None]]
@@ -235,8 +235,3 @@ class Feed(Ring):
             for debate_id in changed:
                 if line := await self._shown(debate_id):
                     self.add(Frame(b"event: status\ndata: " + line + b"\n\n"))
-
-
-def is_over(debate: Debate, after: int) -> bool:
-    """Whether a reader that has heard so much has nothing left to hear."""
-    return debate.status in FINAL and debate.last_seq == after

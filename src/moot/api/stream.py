@@ -44,7 +44,7 @@ RESET = b"event: reset\ndata: {}\n\n"
 class Reader:
     """One client of a stream, while it is connected."""
 
-    def __init__(self, send: Send, transport: asyncio.Transport | None, client: str) -> None:
+    def __init__(self, send: Send, transport: asyncio.Transport, client: str) -> None:
         self.client = client
         self.gone = False
         self._send = send
@@ -55,9 +55,9 @@ class Reader:
         self._place = self._after = 0  # while the ring hands it what comes
 
     async def start(self) -> None:
-        if self._transport and (sock := self._transport.get_extra_info("socket")):
-            with suppress(OSError, ValueError):  # it has gone already
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SYSTEM_BYTES)
+        with suppress(OSError, ValueError, AttributeError):  # it has gone already
+            sock = self._transport.get_extra_info("socket")
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SYSTEM_BYTES)
         await self._send({"type": "http.response.start", "status": 200, "headers": HEADERS})
 
     async def give(self, data: bytes) -> None:
@@ -82,12 +82,12 @@ class Reader:
             ring.live.discard(self)
         return self._place, self._after
 
-    def push(self, frame: Frame, chunk: bytes) -> bool:
+    def push(self, frame: Frame, data: bytes) -> bool:
         fits = frame.seq in (0, self._after + 1) and not frame.final
-        if not (fits and self._transport and self._is_free()):
+        if not (fits and self._is_free()):
             self.wake()
             return False
-        self._transport.write(chunk)
+        self._transport.write(data)
         self._place += 1
         self._after = frame.seq or self._after
         return True
@@ -98,8 +98,7 @@ class Reader:
 
     def _is_free(self) -> bool:
         """Whether all that was sent is on its way."""
-        line = self._transport
-        return line is not None and not line.is_closing() and not line.get_write_buffer_size()
+        return not self._transport.is_closing() and not self._transport.get_write_buffer_size()
 
     async def finish(self, data: bytes = b"") -> None:
         await self._send({"type": "http.response.body", "body": data, "more_body": False})
@@ -109,20 +108,13 @@ class Reader:
         if self.gone:
             return False
         stalled = bool(self._since) and now - self._since > STALL_SECONDS
-        if stalled and self._transport:
-            self._transport.abort()
-        if stalled or (self._transport and self._transport.is_closing()):
-            self.hang_up()
+        if stalled or self._transport.is_closing():
+            self.cut()
         return stalled
 
     def cut(self) -> None:
-        """Let go of a client that may not hear more."""
-        if self._transport:
-            self._transport.abort()
-        self.hang_up()
-
-    def hang_up(self) -> None:
-        """Wake the task that carries it: there is nobody to send to."""
+        """Let go of the client, and wake the task that carries it: there is nobody to send to."""
+        self._transport.abort()
         self.gone = True
         if self._task:
             self._task.cancel()
@@ -147,7 +139,7 @@ class Streams:
         self._readers: dict[Reader, Ring] = {}
         self._clients: Counter[str] = Counter()
         self._feed = Feed(service, shown)
-        self._closed = False
+        self.closed = False
         self._task = asyncio.create_task(self._tick(), name="moot-streams")
         self._gatekeeper = asyncio.create_task(self._keep_gate(), name="moot-on-air")
 
@@ -157,7 +149,7 @@ class Streams:
 
     def close(self) -> None:
         """End every stream in good order; the clients come back to whoever serves next."""
-        self._closed = True
+        self.closed = True
         self._task.cancel()
         self._gatekeeper.cancel()
         self._feed.close()
@@ -172,7 +164,7 @@ class Streams:
 
     def admit(self, client: str) -> None:
         """Refuse a stream before it begins: after its first byte it is too late to say why."""
-        if self._closed:
+        if self.closed:
             raise ProblemError(503, "The service is going down.", {"Retry-After": "2"})
         if self._clients[client] >= self._per_client:
             raise ProblemError(
@@ -207,10 +199,6 @@ class Streams:
 
     async def all(self, reader: Reader) -> None:
         await self._run(reader, self._feed, _listen(self, reader, self._feed))
-
-    @property
-    def closed(self) -> bool:
-        return self._closed
 
     async def _run(self, reader: Reader, ring: Ring, reading: Awaitable[None]) -> None:
         self._readers[reader] = ring
@@ -275,9 +263,7 @@ async def _follow(
             place = channel.end
             while frames := await channel.page(after):
                 await reader.give(_bytes(frames))
-                after = frames[-1].seq
-                if frames[-1].final:
-                    over = True
+                after, over = frames[-1].seq, over or frames[-1].final
             if over:
                 await reader.finish(END)
                 return
@@ -296,18 +282,16 @@ async def _follow(
 
 
 def _live(channel: Channel, place: int, after: int) -> tuple[int, list[Frame], int]:
-    """The frames from that place on; -1 for the place where one is missing: the log has it."""
-    if place < channel.base:
-        return after, [], -1
+    """The frames from that place on; -1 for the place if one is missing: the log has it."""
     found: list[Frame] = []
+    if place < channel.base:
+        return after, found, -1
     for frame in channel.frames[place - channel.base :]:
         if frame.seq > after + 1:
             return after, found, -1
-        if frame.seq == 0:
+        if frame.seq in (0, after + 1):
             found.append(frame)
-        elif frame.seq == after + 1:
-            found.append(frame)
-            after = frame.seq
+            after = frame.seq or after
     return after, found, channel.end
 
 
@@ -341,20 +325,4 @@ class EventStream(Response):
         self._pour = pour
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        transport = scope.get("extensions", {}).get(TRANSPORT, {}).get("transport")
-        reader = Reader(send, transport, self._client)
-        watching = None if transport else asyncio.create_task(_until_gone(receive, reader))
-        try:
-            await self._pour(reader)
-        finally:
-            if watching:
-                watching.cancel()
-                with suppress(asyncio.CancelledError):
-                    await watching
-
-
-async def _until_gone(receive: Receive, reader: Reader) -> None:
-    """Under another server than our own: it says when the client leaves."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    reader.hang_up()
+        await self._pour(Reader(send, scope["extensions"][TRANSPORT]["transport"], self._client))

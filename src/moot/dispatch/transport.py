@@ -7,6 +7,8 @@ kombu makes a client anew for every command, which with redis-py 8 takes longer 
 # pyright: reportAttributeAccessIssue=false, reportUnnecessaryComparison=false
 # kombu's Redis transport is untyped.
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 from kombu.transport import redis
@@ -18,23 +20,19 @@ class Channel(redis.Channel):
 
     _kept: Any = None
 
-    def _create_client(self, asynchronous: bool = False) -> Any:
-        if asynchronous:
-            return super()._create_client(asynchronous=True)
-        if self._kept is None or self._kept.connection_pool is not self.pool:
-            self._kept = super()._create_client()
-        return self._kept
-
-    def _connparams(self, asynchronous: bool = False) -> Any:
-        """A worker outlives its broker. When that goes away, kombu gives messages back over a
-        channel that is closed already, asks it for its address, and would end the worker with an
-        AttributeError; a closed connection it passes over, and connects anew."""
+    @contextmanager
+    def conn_or_acquire(self, client: Any = None) -> Generator[Any]:
         if self.connection is None or self.connection.client is None:
+            # When the broker goes away, kombu gives messages back over a channel that is closed
+            # already. An AttributeError would end the worker; this error has it connect anew.
             raise ConnectionError("the connection is closed")
-        return super()._connparams(asynchronous=asynchronous)
+        if self._kept is None or self._kept.connection_pool is not self.pool:
+            with super().conn_or_acquire() as self._kept:
+                pass
+        yield client or self._kept
 
 
 class Transport(redis.Transport):
-    """What Celery is told to use where the broker is a Redis."""
+    """What Celery is told to use if the broker is a Redis."""
 
     Channel = Channel
