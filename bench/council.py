@@ -34,8 +34,8 @@ def answer_times(seconds: float = 0.5) -> float:
                 made = await service.council({"problem": stage.MOTION, "output_type": "decision"})
                 done = await service.wait(made.id)
                 took = perf_counter() - began
-            if done.status != "completed" or done.turns != 17:
-                raise RuntimeError(f"the council is {done.status} after {done.turns} turns")
+            if done.status != "completed" or done.turn_count != 17:
+                raise RuntimeError(f"the council is {done.status} after {done.turn_count} turns")
             return took / seconds
 
     return asyncio.run(hold())

@@ -451,11 +451,13 @@ class Hostile(ScriptedSpeaker):
     """Says what an attacker would, piece by piece."""
 
     async def speak(self, call: Call, say: Say) -> Reply:
-        text = HOSTILE[call.debate.turns % len(HOSTILE)]
+        text = HOSTILE[call.debate.turn_count % len(HOSTILE)]
         for at in range(0, len(text), 3):
             say(text[at : at + 3])
             await asyncio.sleep(0)
-        await asyncio.sleep(0 if call.debate.turns else 0.1)  # long enough to be heard speaking
+        await asyncio.sleep(
+            0 if call.debate.turn_count else 0.1
+        )  # long enough to be heard speaking
         return Reply(text, call.model, self._usage)
 
 

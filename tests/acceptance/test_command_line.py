@@ -790,7 +790,7 @@ def test_a_call_in_flight_elsewhere_is_called_off_within_a_second(home: Path) ->
                 assert child.stdout
                 off = float(await asyncio.to_thread(child.stdout.readline))
                 debate = await service.wait(id_)
-                assert (debate.status, debate.turns) == ("completed", 1)
+                assert (debate.status, debate.turn_count) == ("completed", 1)
                 return off - said
 
         assert asyncio.run(end()) < patience.seconds(1)

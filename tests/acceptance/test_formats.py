@@ -178,7 +178,7 @@ def test_a_format_gives_the_turns_of_its_table(home: Path, case: Case) -> None:
     rows = [(turn.round, turn.stage, turn.actor, turn.kind, turn.target) for turn in turns]
     assert rows == case.rows
     assert (debate.status, debate.stop_reason, debate.degraded) == ("completed", case.reason, False)
-    assert (debate.turns, debate.total) == (len(rows), len(rows))
+    assert (debate.turn_count, debate.total) == (len(rows), len(rows))
     assert len(rows) <= debate.limits.max_turns
     cursor = debate.cursor
     assert (cursor.next_round, cursor.next_stage, cursor.next_actor) == (None, None, None)

@@ -440,7 +440,7 @@ class Held(ScriptedSpeaker):
     held = True
 
     async def speak(self, call: Call, say: Say) -> Reply:
-        while self.held and call.debate.turns:
+        while self.held and call.debate.turn_count:
             await asyncio.sleep(0.02)
         return await super().speak(call, say)
 

@@ -344,7 +344,7 @@ def test_pause_at_once_calls_the_step_off_and_it_is_said_anew(home: Path) -> Non
             speaker.gate.set()
             await s.service.resume(id_)
             debate = await s.service.wait(id_)
-            assert (debate.status, debate.turns) == ("completed", 6)
+            assert (debate.status, debate.turn_count) == ("completed", 6)
             turns = await s.service.turns(id_)
             assert all("half a sentence" not in turn.text for turn in turns)
             assert await s.outcomes(id_) == ["ok", "ok", "cancelled", *["ok"] * 4]
@@ -364,7 +364,7 @@ def test_a_pause_that_was_only_asked_for_can_be_taken_back(home: Path) -> None:
             assert (await s.service.resume(id_)).wanted is None
             speaker.gate.set()
             debate = await s.service.wait(id_)
-            assert (debate.status, debate.turns) == ("completed", 6)
+            assert (debate.status, debate.turn_count) == ("completed", 6)
             assert "paused" not in await s.statuses(id_)
 
     play(scene())
@@ -384,7 +384,7 @@ def test_waits_are_kept_after_a_pause_was_taken_back(home: Path) -> None:
             began = time.monotonic()
             speaker.gate.set()
             debate = await s.service.wait(id_)
-            assert (debate.status, debate.turns) == ("completed", 6)
+            assert (debate.status, debate.turn_count) == ("completed", 6)
             assert time.monotonic() - began >= 0.4
 
     play(scene())
@@ -712,7 +712,7 @@ def test_degrade_commits_a_failed_turn_and_goes_on(home: Path) -> None:
             assert (debate.status, debate.stop_reason) == ("completed", "max_turns")
             assert debate.degraded
             assert debate.failure is None
-            assert (debate.turns, debate.total) == (6, 6)
+            assert (debate.turn_count, debate.total) == (6, 6)
             turns = await s.service.turns(id_)
             failed = turns[2]
             assert (failed.round, failed.actor, failed.status) == (2, "ada", "failed")
@@ -739,7 +739,7 @@ def test_on_a_panel_one_fails_and_the_others_are_kept(home: Path) -> None:
             assert {row[1] for row in await s.turns(id_)} == {"ada", "cleo"}
             await s.service.retry(id_)
             debate = await s.service.wait(id_)
-            assert (debate.status, debate.turns, debate.degraded) == ("completed", 6, False)
+            assert (debate.status, debate.turn_count, debate.degraded) == ("completed", 6, False)
             assert sorted(await s.outcomes(id_)) == ["failed", *["ok"] * 6]
             await s.check_books(id_)
 
@@ -760,7 +760,7 @@ def test_retry_restarts_the_speaker(home: Path, model: str | None) -> None:
             asked = await s.service.retry(id_, model)
             assert (asked.status, asked.failure) == ("running", None)
             debate = await s.service.wait(id_)
-            assert (debate.status, debate.turns, debate.degraded) == ("completed", 6, False)
+            assert (debate.status, debate.turn_count, debate.degraded) == ("completed", 6, False)
             models = [turn.model for turn in await s.service.turns(id_) if turn.actor == "ben"]
             assert models == ["local", model or "local", model or "local"]
             assert debate.seat("ben").model == (model or "local")
@@ -1081,6 +1081,6 @@ def test_a_budget_too_small_for_anything_ends_it_before_the_first_call(home: Pat
             id_ = await s.make("duel", limits={"max_total_tokens": 10})
             debate = await s.service.wait(id_)
             assert (debate.status, debate.stop_reason) == ("completed", "budget")
-            assert (speaker.calls, debate.turns, debate.usage.calls) == ([], 0, 0)
+            assert (speaker.calls, debate.turn_count, debate.usage.calls) == ([], 0, 0)
 
     play(scene())

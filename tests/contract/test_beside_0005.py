@@ -158,7 +158,7 @@ async def _in_turns(settings: Settings, old: OldHand, new: Hand) -> None:
     await old.change(id_, let_go(old))
 
     row = await new.speak(await new.claim(id_, now), "release")
-    assert (row.turns, row.fence, row.lease_owner) == (3, 2, None)
+    assert (row.turn_count, row.fence, row.lease_owner) == (3, 2, None)
 
     row = await old.claim(id_, now)  # and is then away for longer than its lease
     late = await new.claim(id_, now + 10)
@@ -180,12 +180,12 @@ async def _in_turns(settings: Settings, old: OldHand, new: Hand) -> None:
     row = await old.speak(await old.claim(id_, now + 61), "nothing")
     await old.change(id_, let_go(old))
     there = await new.store.load(id_)
-    assert (there.turns, there.fence, there.open_calls) == (5, 6, 0)
+    assert (there.turn_count, there.fence, there.open_calls) == (5, 6, 0)
     assert (there.last_seq, there.tries, there.not_before) == (row.last_seq, (), 0.0)
 
     async with open_service(settings, speaker=ScriptedSpeaker()) as service:
         ended = await service.wait(id_)
-        assert (ended.status, ended.turns) == ("completed", 8)
+        assert (ended.status, ended.turn_count) == ("completed", 8)
         turns = await service.turns(id_)
         logged = await service.log(id_, 0, 1000)
         record = await service.attempts(id_)

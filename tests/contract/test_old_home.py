@@ -342,7 +342,7 @@ def test_what_was_left_goes_on_and_what_was_done_stays(settings: Settings) -> No
     assert after[CASES["council-filed"]][0].outcome
     for one in went_on:
         now, said, _ = after[one]
-        assert now.turns == now.total == len(said)
+        assert now.turn_count == now.total == len(said)
         assert {turn.status for turn in said} == {"ok"}
         slots = Counter((turn.round, turn.actor, turn.target) for turn in said)
         assert set(slots.values()) == {1}
@@ -357,7 +357,7 @@ def test_what_was_left_goes_on_and_what_was_done_stays(settings: Settings) -> No
         old = Counter(row["outcome"] for row in _of("attempts", one))
         assert outcomes["started"] == 0
         assert outcomes["unknown"] == old["unknown"] + old["started"], "what was lost is said so"
-        assert outcomes["ok"] == after[one][0].turns
+        assert outcomes["ok"] == after[one][0].turn_count
     assert {one: replays(settings, one) for one in STATUS} == {one: [] for one in STATUS}
     for one in STATUS:
         assert examine(settings.home, settings.database, one).issues == ()

@@ -143,7 +143,9 @@ def test_a_store_on_either_database(database: SqlDatabase) -> None:
     def spoken(before: Debate) -> Change:
         seq = before.last_seq + 1
         turn = a_turn(seq, round=seq)
-        return Change(before.but(last_seq=seq, turns=seq), events=(TurnCommitted(before.id, turn),))
+        return Change(
+            before.but(last_seq=seq, turn_count=seq), events=(TurnCommitted(before.id, turn),)
+        )
 
     def refused(before: Debate) -> Change:
         raise FencedError(before.id)
@@ -162,7 +164,7 @@ def test_a_store_on_either_database(database: SqlDatabase) -> None:
             await store.change("debate_x", spoken)
         _, heard = await store.claim(debate.id, lambda row, _: Change(row))
         assert [turn.seq for turn in heard or ()] == list(range(1, 21))
-        assert (await store.load(debate.id)).turns == 20
+        assert (await store.load(debate.id)).turn_count == 20
         assert [event.seq for event in await store.events(debate.id)] == list(range(1, 21))
         assert await store.last_seq(debate.id) == 20
         assert (await store.find(Search(words="test"))).debates == [await store.load(debate.id)]

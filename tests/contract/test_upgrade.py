@@ -90,7 +90,7 @@ class Halting(ScriptedSpeaker):
     halted = False
 
     async def speak(self, call: Call, say: Say) -> Reply:
-        if call.debate.motion == self.halts and call.debate.turns >= 2:
+        if call.debate.motion == self.halts and call.debate.turn_count >= 2:
             self.halted = True
             await asyncio.sleep(3600)
         return await super().speak(call, say)
@@ -173,7 +173,7 @@ async def goes_on(settings: Settings, before: Kept) -> None:
         assert ended.status == "completed"
         said = await service.turns(ended.id)
         assert said[:2] == before[ended.id][1]
-        assert len(said) == ended.turns == ended.total == TURNS
+        assert len(said) == ended.turn_count == ended.total == TURNS
         outcomes = [one["outcome"] for one in await service.attempts(ended.id)]
         assert outcomes == ["ok", "ok", "unknown", *["ok"] * (TURNS - 2)]
         waits = next(d for d, _, _ in before.values() if d.status == "scheduled")
@@ -392,7 +392,7 @@ async def _in_turns(settings: Settings, old: Hand, new: Hand) -> None:
     await old.change(id_, lambda one: moves.release(one, old.fence, iso(now)))
 
     row = await new.speak(await new.claim(id_, now), "release")
-    assert (row.turns, row.fence, row.lease_owner, row.deaths) == (3, 2, None, 0)
+    assert (row.turn_count, row.fence, row.lease_owner, row.deaths) == (3, 2, None, 0)
 
     row = await old.claim(id_, now)  # and is then away for longer than its lease
     late = await new.claim(id_, now + 10)
@@ -413,12 +413,12 @@ async def _in_turns(settings: Settings, old: Hand, new: Hand) -> None:
     row = await old.speak(await old.claim(id_, now), "nothing")  # the old one knows of no wait
     await old.change(id_, lambda one: moves.release(one, old.fence, iso(now)))
     there = await new.store.load(id_)
-    assert (there.turns, there.fence, there.open_calls) == (5, 6, 0)
+    assert (there.turn_count, there.fence, there.open_calls) == (5, 6, 0)
     assert there.last_seq == row.last_seq
 
     async with open_service(settings, speaker=ScriptedSpeaker()) as service:
         ended = await service.wait(id_)
-        assert (ended.status, ended.turns) == ("completed", 8)
+        assert (ended.status, ended.turn_count) == ("completed", 8)
         turns = await service.turns(id_)
         logged = await service._store.events(id_)
         record = await service.attempts(id_)

@@ -238,8 +238,8 @@ def _of_one(debate: Debate, texts: list[str], seqs: list[int]) -> list[str]:
     if seqs != list(range(1, debate.last_seq + 1)):
         gaps = [pair for pair in pairwise([0, *seqs]) if pair[1] != pair[0] + 1]
         found.append(f"{debate.id} has gaps in seq at {gaps}")
-    if debate.turns != len(texts):
-        found.append(f"{debate.id} counts {debate.turns} turns and has {len(texts)}")
+    if debate.turn_count != len(texts):
+        found.append(f"{debate.id} counts {debate.turn_count} turns and has {len(texts)}")
     return found
 
 

@@ -106,7 +106,7 @@ def test_a_wave_is_spoken_at_once_and_unseen_by_each_other(settings: Settings) -
             turns = await service.turns(made.id)
             attempts = await service.attempts(made.id)
         assert peak == 4
-        assert (done.status, done.degraded, done.turns) == ("completed", True, 12)
+        assert (done.status, done.degraded, done.turn_count) == ("completed", True, 12)
         assert sorted((t.round, t.actor) for t in turns) == [
             (number, f"p{n}") for number in (1, 2, 3) for n in range(4)
         ]
@@ -145,7 +145,7 @@ def test_a_wave_half_committed_is_not_spoken_again(settings: Settings) -> None:
             first = False
             await service.resume(made.id)
             done = await service.wait(made.id)
-        assert (done.status, done.turns) == ("completed", 9)
+        assert (done.status, done.turn_count) == ("completed", 9)
         spoken = [call.step.actor for call in speaker.calls if call.step.round == 1]
         assert sorted(spoken) == ["p0", "p1", "p2"]
 
@@ -409,7 +409,7 @@ def test_a_call_on_record_that_was_never_made_is_called_off_when_the_debate_is_l
 
             async def closing(debate_id: str, move: Any) -> Any:
                 change = await commit(debate_id, move)
-                if change.started and change.debate.turns == 1:
+                if change.started and change.debate.turn_count == 1:
                     dispatcher.dispatch = lambda debate: None  # nobody takes it up again
                     keeper.call_off(debate_id)
                 return change

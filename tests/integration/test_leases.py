@@ -110,7 +110,7 @@ def test_a_writer_who_comes_too_late_is_refused_and_paid(settings: Settings) -> 
             assert row.lease_owner == awake._keeper.owner, "what it lets go is no longer its own"
             done = await awake.wait(made.id)
             turns, attempts = await awake.turns(made.id), await awake.attempts(made.id)
-        assert (done.status, done.turns, len(turns)) == ("completed", 6, 6)
+        assert (done.status, done.turn_count, len(turns)) == ("completed", 6, 6)
         assert all(turn.text.startswith("other") for turn in turns)
         assert len(late.calls) == 1, "it lets go once it is refused"
         assert len(attempts) == 7

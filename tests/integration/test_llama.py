@@ -393,7 +393,7 @@ def test_a_child_killed_mid_turn_is_started_anew_and_the_turn_tried_again(
             tries = await service.attempts(made.id)
         codes = [one["error_code"] for one in tries if one["outcome"] == "failed"]
         assert codes.count("DEBATE_ERR_PROVIDER_UNAVAILABLE") == 1  # the others were echoes
-        assert debate.turns + len(codes) == speaker.calls
+        assert debate.turn_count + len(codes) == speaker.calls
         (error,) = speaker.failed
         assert type(error) is ProviderUnavailableError
         assert "ended before its answer did" in error.message

@@ -38,7 +38,7 @@ def test_a_lost_database_loses_only_the_round_that_is_spoken(settings: Settings)
 
             async def filed() -> bool:
                 replay = read_folder(settings.home, made.id)
-                return bool(replay.debate and replay.debate.turns == 4)
+                return bool(replay.debate and replay.debate.turn_count == 4)
 
             await until(filed)
             replay = read_folder(settings.home, made.id)

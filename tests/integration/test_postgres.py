@@ -686,7 +686,7 @@ def test_reindexing_tells_of_what_postgres_cannot_hold(url: str, tmp_path: Path)
     with opened(url) as db:
         replay = reindex.read_folder(settings.home, debate.id)
         assert replay.debate
-        huge = replay.debate.but(turns=2**70)
+        huge = replay.debate.but(turn_count=2**70)
         with pytest.raises(ValueError, match="out of range"):
             asyncio.run(db.write(lambda conn: reindex.runs.create(conn, huge)))
     assert ask(url, "SELECT count(*) FROM debate_runs") == [(0,)]

@@ -130,7 +130,7 @@ def test_five_hundred_turns_fit_into_a_small_window(tmp_path: Path) -> None:
     debate = run(settings, voices, work)
     (call,) = voices.reports
     told = filed(settings, debate.id)
-    assert (debate.turns, told["totals"]["turns"], told["method"]) == (500, 500, "model")
+    assert (debate.turn_count, told["totals"]["turns"], told["method"]) == (500, 500, "model")
     assert prompts.size(call.messages) + call.max_tokens <= 8192
     text = call.messages[-1].text
     last = max(turn["turn"] for turn in told["timeline"])
@@ -446,7 +446,7 @@ def test_a_budget_without_room_gives_extraction_and_says_so(tmp_path: Path) -> N
     limits["max_cost_usd"] = 0.0085
     settings, voices = a_home(tmp_path / "other"), Voices()
     debate, row = run(settings, voices, work)
-    assert (debate.status, debate.stop_reason, debate.turns) == ("completed", "max_turns", 6)
+    assert (debate.status, debate.stop_reason, debate.turn_count) == ("completed", "max_turns", 6)
     assert voices.reports == []
     assert (row.state, row.method) == ("made", "extraction")
     told = filed(settings, debate.id)

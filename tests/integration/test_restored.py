@@ -36,7 +36,7 @@ async def two_and_a_copy(settings: Settings, copy: Path) -> list[str]:
 
         async def spoken() -> bool:
             rows = [await service.get(debate.id) for debate in (duel, council)]
-            return [row.turns for row in rows] == [2, 5]
+            return [row.turn_count for row in rows] == [2, 5]
 
         await until(spoken)
         copied(settings, copy)
@@ -186,7 +186,7 @@ def test_calls_that_only_the_rows_know_of_are_kept(settings: Settings, older: Pa
             copied(settings, older)
             await service.pause(made.id)
             speaker.gate.set()
-            assert (await service.wait(made.id)).turns == 3
+            assert (await service.wait(made.id)).turn_count == 3
         restore(settings, older)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(moves, "behind", lambda *_: False)
@@ -203,7 +203,7 @@ def test_calls_that_only_the_rows_know_of_are_kept(settings: Settings, older: Pa
             assert (await service.get(paid.id)).usage.calls >= paid.usage.calls
             await service.resume(paid.id)
             ended = await service.wait(paid.id)
-        assert (ended.status, ended.turns) == ("completed", 6)
+        assert (ended.status, ended.turn_count) == ("completed", 6)
         assert ended.usage.cost_usd >= paid.usage.cost_usd
 
     go(work())

@@ -49,7 +49,7 @@ def test_a_debate_that_comes_no_further_fails_with_a_sentence(
     commit = moves.commit
 
     def broken(debate: Debate, *rest: Any) -> Any:
-        if debate.motion == "bad" and debate.turns == 1:
+        if debate.motion == "bad" and debate.turn_count == 1:
             raise RecursionError("deep")
         return commit(debate, *rest)
 

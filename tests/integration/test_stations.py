@@ -77,7 +77,7 @@ def test_it_airs_what_is_due_and_keeps_the_times(desk: Desk) -> None:
             one = programme.past[1]
             assert one.due == BEGIN + 3600
             assert one.debate.started_at == one.debate.ended_at == "2027-01-15T09:00:00.000Z"
-            assert (one.debate.status, one.debate.turns) == ("completed", 2)
+            assert (one.debate.status, one.debate.turn_count) == ("completed", 2)
             assert programme.now is None
             assert programme.station.on_air is None
             assert [slot.due for slot in programme.slots][:2] == [BEGIN + 10800, BEGIN + 14400]
@@ -217,7 +217,7 @@ def test_what_was_on_air_when_all_went_down_goes_on(desk: Desk) -> None:
         async with desk.open(air=True) as service:
             assert (await service.stations.programme(name)).now
             assert await service.supervisor.sweep() == [one.id]
-            assert (await service.wait(one.id)).turns == 2
+            assert (await service.wait(one.id)).turn_count == 2
             assert await service.stations.look() == []
             assert (await service.stations.programme(name)).now is None
 

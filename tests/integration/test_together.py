@@ -66,7 +66,7 @@ def renamed(debate: Debate, error: Exception | None = None) -> Callable[[Connect
 
     def work(conn: Connection) -> str:
         before = runs.load(conn, debate.id, lock=True)
-        runs.change(conn, before, before.but(turns=before.turns + 1))
+        runs.change(conn, before, before.but(turn_count=before.turn_count + 1))
         if error:
             raise error
         return conn.driver.execute("SELECT pg_current_xact_id()::text").fetchall()[0][0]

@@ -172,7 +172,7 @@ def test_an_ill_shaped_answer_has_no_retry_of_its_own_after_a_wait(tmp_path: Pat
         def script(call: Call) -> str | ProviderError:
             if call.step.actor != "critic":
                 return json.dumps(answer(call))
-            asked = sum(one.step.slot == call.step.slot for one in speaker.calls)
+            asked = sum(one.step.key == call.step.key for one in speaker.calls)
             return "no json" if asked > 3 else ProviderRateLimitError("Slower.", retry_after=30.0)
 
         post, clock = Post(), FrozenClock()
@@ -223,7 +223,7 @@ def test_a_step_in_which_three_workers_were_lost_is_given_up(tmp_path: Path) -> 
                 await lose_a_worker(service, made.id, clock)
             await service.wave(*letter)
             debate = await service.get(made.id)
-            assert (debate.status, debate.turns, debate.deaths) == ("paused", 0, 0)
+            assert (debate.status, debate.turn_count, debate.deaths) == ("paused", 0, 0)
             assert debate.failure
             assert "3 workers were lost" in debate.failure.message
             assert (debate.failure.actor, speaker.calls) == ("ada", [])

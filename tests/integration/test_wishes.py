@@ -52,7 +52,7 @@ def test_a_pause_does_not_take_back_a_stop(settings: Settings, at_once: bool) ->
             assert paused.status == ("stopped" if at_once else "running")
             speaker.gate.set()
             ended = await service.wait(made.id)
-            assert (ended.status, ended.turns) == ("stopped", 0 if at_once else 1)
+            assert (ended.status, ended.turn_count) == ("stopped", 0 if at_once else 1)
 
     go(work())
 
@@ -130,7 +130,7 @@ def test_a_stop_in_the_last_step_is_obeyed(settings: Settings, format_: str) -> 
             speaker.gate.set()
             ended = await service.wait(made.id)
             assert (ended.status, ended.stop_reason) == ("stopped", "stopped_by_user")
-            assert ended.turns == last, "the step in flight is kept"
+            assert ended.turn_count == last, "the step in flight is kept"
             assert await service.actions(made.id) == []
         assert read_folder(settings.home, made.id).issues == ()
 

@@ -196,14 +196,14 @@ def _joined(deltas: list[Delta]) -> list[Delta]:
     whole: dict[tuple[int, str, str | None], Delta] = {}
     done: list[Delta] = []
     for delta in deltas:
-        slot = (delta.round, delta.actor, delta.target)
-        before = whole.get(slot)
+        key = (delta.round, delta.actor, delta.target)
+        before = whole.get(key)
         follows = before and delta.offset == before.offset + len(before.text)
         if before and follows and delta.instruction is None:
             delta = replace(before, text=before.text + delta.text)
         elif before and delta.offset:
             done.append(before)
-        whole[slot] = delta  # one that begins anew takes the place of what was said before
+        whole[key] = delta  # one that begins anew takes the place of what was said before
     return [*done, *whole.values()]
 
 

@@ -23,11 +23,11 @@ _ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 Item = dict[str, Any]
-Slot = tuple[str, int, str, str | None]
+SpeechKey = tuple[str, int, str, str | None]
 """Debate, round, actor and target: what no two turns share."""
 
 
-def slot_of(said: Delta | Speech) -> Slot:
+def key_of(said: Delta | Speech) -> SpeechKey:
     return said.debate_id, said.round, said.actor, said.target
 
 
@@ -36,22 +36,22 @@ class Outbox:
 
     def __init__(self) -> None:
         self._said: list[_Joined | Item] = []
-        self._open: dict[Slot, _Joined] = {}
+        self._open: dict[SpeechKey, _Joined] = {}
         self._hints: dict[str, int] = {}
         self._nudges: dict[str, None] = {}
 
     def say(self, delta: Delta) -> None:
-        joined = self._open.get(slot_of(delta))
+        joined = self._open.get(key_of(delta))
         if joined and delta.offset == joined.end and delta.instruction is None:
             joined.pieces.append(delta.text)
             joined.end += len(delta.text)
         else:
             joined = _Joined(delta, [delta.text], delta.offset + len(delta.text))
-            self._open[slot_of(delta)] = joined
+            self._open[key_of(delta)] = joined
             self._said.append(joined)
 
     def cease(self, speech: Speech) -> None:
-        self._open.pop(slot_of(speech), None)
+        self._open.pop(key_of(speech), None)
         self._said.append(cease_item(speech))
 
     def hint(self, debate_id: str, seq: int) -> None:
@@ -104,9 +104,9 @@ def _datagram(sender: str, lines: list[str]) -> bytes:
 
 
 def cease_item(speech: Speech) -> Item:
-    debate_id, number, actor, target = slot_of(speech)
-    slot = {"debate_id": debate_id, "round": number, "actor": actor, "target": target}
-    return {"kind": "cease", **slot}
+    debate_id, number, actor, target = key_of(speech)
+    key = {"debate_id": debate_id, "round": number, "actor": actor, "target": target}
+    return {"kind": "cease", **key}
 
 
 def delta_items(delta: Delta) -> Iterator[Item]:

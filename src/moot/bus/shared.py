@@ -19,11 +19,11 @@ from moot.bus.datagrams import (  # fmt: skip
     Outbox,
     cease_item,
     delta_items,
+    key_of,
     packed,
     read_delta,
     read_hints,
     read_ids,
-    slot_of,
 )
 from moot.bus.foreign import Foreign
 from moot.bus.memory import MemoryBus
@@ -99,7 +99,7 @@ class SharedBus(MemoryBus, ABC):
             self._flush_in(self._hinted + HINT_SECONDS - time.monotonic())
 
     def begin(self, speech: Speech) -> None:
-        self._foreign.drop(slot_of(speech))  # it was somebody else's, who lost it
+        self._foreign.drop(key_of(speech))  # it was somebody else's, who lost it
         super().begin(speech)
 
     def cease(self, speech: Speech) -> None:

@@ -151,7 +151,7 @@ def _tell_several(ended: Sequence[Aired]) -> None:
     from moot.cli.ask import table
 
     rows = [
-        (one.station.name, f"{one.debate.turns}/{one.debate.total}",
+        (one.station.name, f"{one.debate.turn_count}/{one.debate.total}",
          one.debate.status + (" (degraded)" if one.debate.degraded else ""), one.debate.motion)
         if one.debate
         else (one.station.name, "", "not aired", one.error.message if one.error else "")

@@ -94,7 +94,7 @@ async def shown(
     from moot.core.status import FINAL
 
     if seen is None:
-        seen = debate.last_seq if debate.turns else 0
+        seen = debate.last_seq if debate.turn_count else 0
     showing = asyncio.create_task(_show(service, debate.id, seen, view))
     waiting = asyncio.create_task(_nobody_came(service, debate.id))
     try:

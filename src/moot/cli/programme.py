@@ -70,7 +70,7 @@ def tell(programme: Programme) -> None:
     if programme.past:
         typer.echo(f"\nPast ({zone}):")
     for one in programme.past:
-        turns = f"{one.debate.turns}/{one.debate.total} turns"
+        turns = f"{one.debate.turn_count}/{one.debate.total} turns"
         _entry(_began(one, zone), one.debate.motion, _status(one), turns, one.id)
 
 
@@ -94,7 +94,7 @@ def _now(programme: Programme) -> str:
         return "nothing"
     debate = now.debate
     paused = ", paused" if debate.status == "paused" else ""
-    done = f"{debate.turns}/{debate.total}{paused}"
+    done = f"{debate.turn_count}/{debate.total}{paused}"
     return f"{flat(debate.motion)}  ({_who(now)}; {done})  {now.id}"
 
 

@@ -199,7 +199,7 @@ async def _watch(id_: str, after: int) -> int:
             say(f"It has not been started yet; that does:  moot start {id_}")
         elif service.left_behind(debate):
             say(f"Nobody carries it on; that does:  moot resume {id_}")
-        with Screen(debate.but(turns=0) if after == 0 else debate) as screen:
+        with Screen(debate.but(turn_count=0) if after == 0 else debate) as screen:
             notices.view = screen
             async for event in service.follow(id_, min(after, debate.last_seq)):
                 screen.show(event)

@@ -98,7 +98,7 @@ class Screen:
         self._seq = 0
         self._place: tuple[int, str] | None = None
         self._where = schedule.label(debate, *schedule.here(debate))
-        self._done, self._cost = debate.turns, debate.usage.cost_usd
+        self._done, self._cost = debate.turn_count, debate.usage.cost_usd
         self._total = debate.total
         self._is_lost = False
         self._live: Live | None = None
@@ -283,4 +283,4 @@ def _bill(debate: Debate) -> str:
     tokens = usage.input_tokens + usage.output_tokens
     spent = f", {tokens:,} tokens, ${usage.cost_usd:.4f}" if tokens else ""
     about = " (partly estimated)" if usage.estimated and tokens else ""
-    return f"  {debate.turns} turns, {usage.calls} calls{spent}{about}"
+    return f"  {debate.turn_count} turns, {usage.calls} calls{spent}{about}"

@@ -135,7 +135,7 @@ def notice(debate: Debate, at: str, words: str | None) -> Change:
         failure=debate.failure,
         stage=stage,
         round=number,
-        done=debate.turns,
+        done=debate.turn_count,
         total=debate.total,
         degraded=debate.degraded,
         notice=words,

@@ -64,7 +64,7 @@ class Usage:
 NO_USAGE = Usage()
 
 
-Slot = tuple[int, str, str | None]
+StepKey = tuple[int, str, str | None]
 """What is unique within a debate: round, actor and, of a cue, its target."""
 
 
@@ -169,7 +169,7 @@ class Debate:
     failure: Failure | None = None
     round: int | None = None  # where the last committed turn stands; None before the first
     stage: str | None = None
-    turns: int = 0  # how many are committed
+    turn_count: int = 0  # how many are committed
     total: int = 0  # how many there will be, as far as can be known
     last_seq: int = 0
     fence: int = 0  # grows with every claim; a writer with an older one is refused
@@ -179,7 +179,7 @@ class Debate:
     losses: int = 0  # workers lost in the wave that comes next, since its last turn
     deaths: int = 0  # those of them that were speaking nothing else
     stalls: int = 0  # times that it was advanced and came no further, since its last turn
-    tries: tuple[tuple[Slot, int], ...] = ()  # calls of that wave that failed, while it waits
+    tries: tuple[tuple[StepKey, int], ...] = ()  # calls of that wave that failed, while it waits
     not_before: float = 0.0  # seconds since the epoch; until then it waits to try again
     files_seq: int = 0  # the last seq that the files on disk show; 0 once they are outdated
     usage: Usage = NO_USAGE

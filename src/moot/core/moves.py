@@ -25,7 +25,7 @@ from moot.core.change import (
     obey,
     turn_to,
 )
-from moot.core.debate import Debate, Decision, Failure, Phase, Slot, Turn
+from moot.core.debate import Debate, Decision, Failure, Phase, StepKey, Turn
 from moot.core.events import TurnCommitted
 from moot.core.phases import check_phase
 from moot.core.schedule import Finish, Step, Wave
@@ -124,7 +124,7 @@ def give_up(debate: Debate, fence: int, failure: Failure, at: str) -> Change:
 
 
 def wait(
-    debate: Debate, fence: int, until: float, tries: tuple[tuple[Slot, int], ...], at: str
+    debate: Debate, fence: int, until: float, tries: tuple[tuple[StepKey, int], ...], at: str
 ) -> Change:
     """Let the debate go until a speaker is to be tried again; unless something else is wanted."""
     check_fence(debate, fence)
@@ -140,7 +140,7 @@ def repair(debate: Debate, fence: int, turns: list[Turn], last_seq: int, at: str
     unmade = (Ended(None, "cancelled", at),) if debate.open_calls else ()
     mended = debate.but(
         cursor=schedule.rebuild(debate, turns),
-        turns=len(turns),
+        turn_count=len(turns),
         last_seq=max(debate.last_seq, last_seq),
         round=last.round if last else None,
         stage=last.stage if last else None,
@@ -262,7 +262,7 @@ def commit(
         cursor=schedule.after(debate, spoken.bit, spoken.error_code is not None),
         round=step.round,
         stage=step.stage,
-        turns=debate.turns + 1,
+        turn_count=debate.turn_count + 1,
         last_seq=seq,
         degraded=debate.degraded or spoken.error_code is not None,
         usage=debate.usage + ended.usage if ended else debate.usage,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from moot.core.debate import Cursor, Debate, Kind, OnFailure, Participant, Slot, Turn
+from moot.core.debate import Cursor, Debate, Kind, OnFailure, Participant, StepKey, Turn
 from moot.core.format import Format, Stage, titled
 from moot.core.status import FINAL, StopReason
 from moot.errors import InputError
@@ -44,7 +44,7 @@ class Step:
         return self.target or self.actor
 
     @property
-    def slot(self) -> Slot:
+    def key(self) -> StepKey:
         return (self.round, self.actor, self.target if self.kind == "cue" else None)
 
 
@@ -172,9 +172,9 @@ def _legs(
 def total(debate: Debate) -> int:
     """How many turns the debate will have when it ends, as far as can be known now."""
     if debate.status == "ending":
-        return debate.turns + (debate.cursor != END)
+        return debate.turn_count + (debate.cursor != END)
     if debate.status in ("completed", "failed"):
-        return debate.turns
+        return debate.turn_count
     return sum(leg.turns for leg in legs_of(debate))
 
 
@@ -291,7 +291,7 @@ def rebuild(debate: Debate, turns: Sequence[Turn]) -> Cursor:
         if turn.kind != "note"
     }
     if debate.status == "ending":
-        latest = max((slot[0] for slot in spoken), default=0)
+        latest = max((key[0] for key in spoken), default=0)
         stage = _closing_stage(debate.rules)
         tried = {
             turn.actor: turn.status
@@ -306,7 +306,7 @@ def rebuild(debate: Debate, turns: Sequence[Turn]) -> Cursor:
     place: _Place | None = _settle(legs, _Place(0, 0, True))
     while place is not None:
         steps = list(_steps(debate, legs, place))
-        done = sum(1 << bit for bit, step in enumerate(steps) if step.slot in spoken)
+        done = sum(1 << bit for bit, step in enumerate(steps) if step.key in spoken)
         if done != (1 << len(steps)) - 1:
             return replace(_cursor(debate, legs, place), done=done)
         if place.cue:

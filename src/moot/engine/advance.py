@@ -27,7 +27,7 @@ from moot.core.limits import Estimate
 from moot.core.moves import Then
 from moot.core.phases import phases_due, stages_over
 from moot.core.prompts import Heard
-from moot.core.schedule import Finish, Slot, Step, Wave
+from moot.core.schedule import Finish, Step, StepKey, Wave
 from moot.core.status import RUNNABLE
 from moot.core.times import iso
 from moot.core.voices import UNDERSTUDY
@@ -74,9 +74,9 @@ class _Run:
     heard: Heard
     begun: tuple[Attempt, ...] = ()  # calls of the next wave that are on record already
     ahead: Wave | None = None  # that wave, where its commit planned it
-    tries: dict[Slot, int] = field(default_factory=dict[Slot, int])
-    spent: dict[Slot, Usage] = field(default_factory=dict[Slot, Usage])
-    repairs: dict[Slot, ProviderError] = field(default_factory=dict[Slot, ProviderError])
+    tries: dict[StepKey, int] = field(default_factory=dict[StepKey, int])
+    spent: dict[StepKey, Usage] = field(default_factory=dict[StepKey, Usage])
+    repairs: dict[StepKey, ProviderError] = field(default_factory=dict[StepKey, ProviderError])
     windows: dict[str, int] = field(default_factory=dict[str, int])  # that proved smaller, by seat
     wait: float = 0.0  # before the next try
 
@@ -191,7 +191,7 @@ class Advancer:
         """Wave by wave, until the debate halts, is let go, or is lost."""
         if turns is not None:
             await self._check(run, turns)
-        if not run.debate.turns and not await self._can_be_filed(run):
+        if not run.debate.turn_count and not await self._can_be_filed(run):
             return
         while self._goes_on(run):
             if run.wait and not self._waits_elsewhere(run):
@@ -258,7 +258,7 @@ class Advancer:
             place=place,
             beside=beside,
         )
-        ready = _plain(debate) and debate.turns and not claimed.debate.losses
+        ready = _plain(debate) and debate.turn_count and not claimed.debate.losses
         if not ready or debate.stalls:  # what went wrong before is looked at first
             return claimed
         return moves.set_out(claimed, at)
@@ -266,7 +266,7 @@ class Advancer:
     async def _check(self, run: _Run, turns: list[Turn]) -> None:
         """See that the cursor follows from what was said before."""
         debate = run.debate
-        if schedule.rebuild(debate, turns) != debate.cursor or len(turns) != debate.turns:
+        if schedule.rebuild(debate, turns) != debate.cursor or len(turns) != debate.turn_count:
             last = await self._store.last_seq(debate.id)
             await self._commit(
                 run,
@@ -303,10 +303,8 @@ class Advancer:
         if len(begun) == len(ahead.steps) == 1:
             await self._trip(run, begun[0], ahead.places[0], ahead.steps[0])
             return
-        steps = {
-            step.slot: (bit, step) for bit, step in zip(ahead.places, ahead.steps, strict=True)
-        }
-        trips = [self._trip(run, attempt, *steps[attempt.step.slot]) for attempt in begun]
+        steps = {step.key: (bit, step) for bit, step in zip(ahead.places, ahead.steps, strict=True)}
+        trips = [self._trip(run, attempt, *steps[attempt.step.key]) for attempt in begun]
         results = await asyncio.gather(*trips, return_exceptions=True)
         for error in results:
             if isinstance(error, BaseException):
@@ -415,14 +413,14 @@ class Advancer:
             raise
         failpoints.hit("spoken")
         at = iso(self._clock.now())
-        slot, fence = step.slot, run.hand.fence
+        key, fence = step.key, run.hand.fence
         spoken = Spoken(
             step=step,
             bit=bit,
             text=text,
             model=reply.model,
             started_at=attempt.started_at,
-            usage=run.spent.pop(slot, NO_USAGE) + reply.usage.with_calls(1),
+            usage=run.spent.pop(key, NO_USAGE) + reply.usage.with_calls(1),
             data=dict(reply.data) if reply.data is not None else None,
         )
         ended = Ended(attempt.n, "ok", at, model=reply.model, usage=reply.usage.with_calls(0))
@@ -430,8 +428,8 @@ class Advancer:
         change = await self._settled(
             run, ended, lambda row: moves.commit(row, fence, spoken, ended, at, then)
         )
-        run.tries.pop(slot, None)
-        run.repairs.pop(slot, None)
+        run.tries.pop(key, None)
+        run.repairs.pop(key, None)
         run.begun += change.started
         run.ahead = change.ahead
         failpoints.hit("committed")
@@ -449,7 +447,7 @@ class Advancer:
         card = self._speaker.card(seat.model)
         window = run.windows.get(seat.id, card.window)
         messages, heard = prompts.render(step, debate, run.heard, window)
-        wrong = run.repairs.get(step.slot)
+        wrong = run.repairs.get(step.key)
         if isinstance(wrong, ProviderShapeError):
             messages = prompts.repair(messages, wrong.said, wrong.problem)
         call = Call(
@@ -574,15 +572,15 @@ class Advancer:
         self, run: _Run, attempt: Attempt, bit: int, step: Step, error: ProviderError
     ) -> None:
         """Try again later, pause for a person, or go on without this turn."""
-        slot, fence, at = step.slot, run.hand.fence, iso(self._clock.now())
-        tried = run.tries[slot] = run.tries.get(slot, 0) + 1
+        key, fence, at = step.key, run.hand.fence, iso(self._clock.now())
+        tried = run.tries[key] = run.tries.get(key, 0) + 1
         usage = usage_of(error)
-        run.spent[slot] = run.spent.get(slot, NO_USAGE) + replace(usage, calls=1)
+        run.spent[key] = run.spent.get(key, NO_USAGE) + replace(usage, calls=1)
         ended = Ended(attempt.n, "failed", at, error_code=error.code, usage=usage)
         log.info("%s: %s failed, try %d: %s", run.debate.id, step.actor, tried, error.code)
-        decision = retry.decide(error, tried, slot in run.repairs)
+        decision = retry.decide(error, tried, key in run.repairs)
         if isinstance(error, ProviderShapeError | ProviderEchoError):
-            run.repairs[slot] = error
+            run.repairs[key] = error
         if decision.wait is not None:
             run.wait = max(run.wait, decision.wait)
             if decision.shrink:
@@ -594,7 +592,7 @@ class Advancer:
             failure = Failure(error.code, error.message, seat.id, seat.model, tried, at)
             await self._settled(run, ended, lambda row: moves.pause_for(row, fence, failure, ended))
             return
-        spent = run.spent.pop(slot)
+        spent = run.spent.pop(key)
         spoken = Spoken(
             step=step,
             bit=bit,
@@ -748,7 +746,9 @@ def _check_voice(run: _Run, seat: Participant, reply: Reply) -> None:
 
 def _round_over(before: Debate, after: Debate) -> bool:
     """Whether the last turn of a round was committed between the two."""
-    return after.turns > before.turns and after.cursor.next_round != before.cursor.next_round
+    return (
+        after.turn_count > before.turn_count and after.cursor.next_round != before.cursor.next_round
+    )
 
 
 def _order(debate: Debate) -> tuple[int, int, int, int]:

@@ -114,7 +114,7 @@ class Filer:
         """How its report stands: by extraction, made; by a model, made or wanted."""
         if isinstance(read, Reading):
             return written(debate.id, read, filed.summary)
-        wanted = bool(self._model and debate.turns)
+        wanted = bool(self._model and debate.turn_count)
         return ReportRow(
             debate.id,
             "failed" if filed.error else "making" if wanted else "made",

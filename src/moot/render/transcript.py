@@ -41,7 +41,7 @@ def _facts(debate: Debate) -> list[str]:
         f"- Status: {debate.status}{reason}{', degraded' if debate.degraded else ''}",
         f"- Seats: {seats}",
         (
-            f"- Turns: {debate.turns}, calls: {debate.usage.calls}, "
+            f"- Turns: {debate.turn_count}, calls: {debate.usage.calls}, "
             f"tokens: {debate.usage.input_tokens} in, {debate.usage.output_tokens} out, "
             f"cost: ${debate.usage.cost_usd:.4f}"
         ),

@@ -334,7 +334,10 @@ def _follows(
     must(whole, "its log has a gap, or an entry twice.")
     in_order = [turn.seq for turn in turns] == sorted(turn.seq for turn in turns)
     must(in_order, "its turns are not in the order of their seq.")
-    must(debate.turns == len(turns), f"it says {debate.turns} turns, and holds {len(turns)}.")
+    must(
+        debate.turn_count == len(turns),
+        f"it says {debate.turn_count} turns, and holds {len(turns)}.",
+    )
     names = {seat.id: seat.name for seat in debate.seats}
     for turn in turns:
         whose = turn.kind == "note" or names.get(turn.actor) == turn.name

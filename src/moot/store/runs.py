@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ARRAY, Text, bindparam, func, insert, select, text, update
 
-from moot.core.debate import Cursor, Debate, Decision, Participant, Phase, Slot, Usage
+from moot.core.debate import Cursor, Debate, Decision, Participant, Phase, StepKey, Usage
 from moot.core.format import Format, digest, from_json, to_json
 from moot.core.ids import number as place_of
 from moot.errors import NotFoundError
@@ -248,7 +248,7 @@ def _progress(debate: Debate) -> dict[str, Any]:
         "wave_done": cursor.done,
         "round": debate.round,
         "stage": debate.stage,
-        "turns": debate.turns,
+        "turns": debate.turn_count,
         "last_seq": debate.last_seq,
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
@@ -324,7 +324,7 @@ def _debate(conn: Connection, value: dict[str, Any]) -> Debate:
         failure=codec.read_failure(value["failure"]),
         round=value["round"],
         stage=value["stage"],
-        turns=value["turns"],
+        turn_count=value["turns"],
         total=value["total"],
         last_seq=value["last_seq"],
         fence=value["fence"],
@@ -353,7 +353,7 @@ def _debate(conn: Connection, value: dict[str, Any]) -> Debate:
     )
 
 
-def _tries(text_: str) -> tuple[tuple[Slot, int], ...]:
+def _tries(text_: str) -> tuple[tuple[StepKey, int], ...]:
     return tuple(((number, actor, target), n) for (number, actor, target), n in json.loads(text_))
 
 

@@ -71,7 +71,7 @@ class SqlStore:
         try:
             return await self._db.write(work, debate_id)
         except DuplicateError:
-            # The last wall held: a turn of this slot, or an event of this seq, is there already.
+            # The last wall held: a turn of this step, or an event of this seq, is there already.
             raise SaidAlreadyError(f"{debate_id}: that turn has been said already") from None
 
     async def load(self, debate_id: str) -> Debate:
@@ -152,8 +152,8 @@ class SqlStore:
 
 def _same(row: Debate, known: Debate | None) -> bool:
     """Whether a debate stands where it was when it was let go."""
-    return known is not None and (row.last_seq, row.turns, row.fence, row.cursor) == (
-        known.last_seq, known.turns, known.fence, known.cursor
+    return known is not None and (row.last_seq, row.turn_count, row.fence, row.cursor) == (
+        known.last_seq, known.turn_count, known.fence, known.cursor
     )  # fmt: skip
 
 

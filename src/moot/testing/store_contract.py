@@ -154,7 +154,7 @@ class StoreContract:
             failure=Failure("CODE", "It failed.", "ada", "local", 4, AT),
             round=1,
             stage="talk",
-            turns=3,
+            turn_count=3,
             total=7,
             last_seq=9,
             fence=2,
@@ -175,7 +175,7 @@ class StoreContract:
     def test_progress_changes_no_more_than_progress(self, conn: Connection) -> None:
         debate = a_debate().but(status="running", lease_owner="me", lease_until=5.0)
         runs.create(conn, debate)
-        moved = debate.but(cursor=Cursor(1, "talk", "ben"), turns=1, last_seq=1, updated_at=AT)
+        moved = debate.but(cursor=Cursor(1, "talk", "ben"), turn_count=1, last_seq=1, updated_at=AT)
         runs.change(conn, debate, moved)
         assert runs.load(conn, debate.id) == moved
 
@@ -432,7 +432,7 @@ class StoreContract:
     def test_a_list_shows_debates_as_they_are_now(self, conn: Connection) -> None:
         debate = a_debate().but(status="queued")
         runs.create(conn, debate)
-        changed = debate.but(status="running", lease_owner="me", turns=3)
+        changed = debate.but(status="running", lease_owner="me", turn_count=3)
         runs.change(conn, debate, changed)
         assert lists.find(conn, Search(statuses=("queued",))).debates == []
         assert lists.find(conn, Search(statuses=("running",))).debates == [changed]

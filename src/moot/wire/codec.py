@@ -88,7 +88,7 @@ def filed(value: Debate) -> dict[str, Any]:
         },
         "stage": value.stage,
         "round": value.round,
-        "progress": {"done": value.turns, "total": value.total},
+        "progress": {"done": value.turn_count, "total": value.total},
         "participants": [participant(seat) for seat in value.participants],
         "host": participant(value.host) if value.host else None,
         "options": dict(value.options),

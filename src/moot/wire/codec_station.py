@@ -82,7 +82,7 @@ def conversation(value: Conversation) -> dict[str, Any]:
         "ended_at": debate.ended_at,
         "stop_reason": debate.stop_reason,
         "degraded": debate.degraded,
-        "progress": {"done": debate.turns, "total": debate.total},
+        "progress": {"done": debate.turn_count, "total": debate.total},
         "agents": [
             {**shown_agent(one), "seat": seat.id}
             for one, seat in zip(value.agents, debate.participants, strict=True)

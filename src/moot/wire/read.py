@@ -28,7 +28,7 @@ class _Listed:
     stage: str | None
     round: int | None
     usage: Usage
-    turns: int
+    turn_count: int
     total: int
     created_at: str
     updated_at: str
@@ -64,7 +64,7 @@ def read_debate(said: Mapping[str, Any], rules: Any, received: Any = None) -> De
             **{name: said[name] for name in _WHOLE},
             "rules": read_rules(rules),
             "received": received,
-            "turns": said["progress"]["done"],
+            "turn_count": said["progress"]["done"],
             "total": said["progress"]["total"],
         }
     )
@@ -72,7 +72,7 @@ def read_debate(said: Mapping[str, Any], rules: Any, received: Any = None) -> De
 
 def read_listed(said: Mapping[str, Any]) -> Debate:
     """A debate as lists show it: of its rules it has the name, and nobody sits in it."""
-    progress = {"turns": said["progress"]["done"], "total": said["progress"]["total"]}
+    progress = {"turn_count": said["progress"]["done"], "total": said["progress"]["total"]}
     known = _LISTED.validate_python({**said, **progress})
     return Debate(
         **{name: getattr(known, name) for name in known.__dataclass_fields__},

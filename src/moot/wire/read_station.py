@@ -102,7 +102,7 @@ def _debate(told: _Told, agents: tuple[Agent, ...], seats: list[str]) -> Debate:
         updated_at=told.ended_at or told.started_at or "",
         degraded=told.degraded,
         stop_reason=told.stop_reason,
-        turns=told.progress["done"],
+        turn_count=told.progress["done"],
         total=told.progress["total"],
         started_at=told.started_at,
         ended_at=told.ended_at,

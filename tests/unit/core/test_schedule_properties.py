@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.stress import examples
 
 from moot.core import request, schedule, verbs
-from moot.core.debate import NO_USAGE, Cursor, Debate, Slot, Turn, Usage
+from moot.core.debate import NO_USAGE, Cursor, Debate, StepKey, Turn, Usage
 from moot.core.format import Format
 from moot.core.schedule import END, Finish, Step, Wave
 
@@ -199,14 +199,14 @@ def walk(debate: Debate, shuffle: random.Random) -> list[Prefix]:
             cursor=schedule.after(debate, bit),
             round=step.round,
             stage=step.stage,
-            turns=debate.turns + 1,
+            turn_count=debate.turn_count + 1,
         )
         prefixes.append(Prefix(moved, (*turns, turn_of(step, len(turns) + 1))))
         assert len(turns) < 2000, "the plan does not end"
     return prefixes
 
 
-def slot(turn: Turn) -> Slot:
+def key_of(turn: Turn) -> StepKey:
     return (turn.round, turn.actor, turn.target if turn.kind == "cue" else None)
 
 
@@ -218,7 +218,7 @@ def test_the_plan_ends_and_says_nothing_twice(debate: Debate, shuffle: random.Ra
     turns = prefixes[-1].turns
     note(f"{[(t.round, t.stage, t.actor, t.kind, t.target) for t in turns]}")
     assert len(turns) == expected <= debate.limits.max_turns
-    assert len({slot(turn) for turn in turns}) == len(turns)
+    assert len({key_of(turn) for turn in turns}) == len(turns)
     rounds = [turn.round for turn in turns]
     assert rounds == sorted(rounds)
     assert set(rounds) <= set(range(max(rounds) + 1))
@@ -288,7 +288,12 @@ def test_the_plan_is_the_same_every_time_and_reads_no_turns(
     for prefix in walk(debate, shuffle):
         planned = schedule.plan(prefix.debate)
         other = prefix.debate.but(
-            turns=999, round=77, stage="nowhere", last_seq=4711, usage=Usage(1, 2, 3.0, 4), fence=9
+            turn_count=999,
+            round=77,
+            stage="nowhere",
+            last_seq=4711,
+            usage=Usage(1, 2, 3.0, 4),
+            fence=9,
         )
         assert schedule.plan(other) == planned
         schedule._legs.cache_clear()
@@ -324,7 +329,9 @@ def check_closing(prefix: Prefix) -> None:
     assert step.round == max((turn.round for turn in prefix.turns), default=0) + 1
     assert step.instruction
     assert schedule.total(ended) == len(prefix.turns) + 1
-    closed = ended.but(cursor=schedule.after(ended, ahead.places[0]), turns=ended.turns + 1)
+    closed = ended.but(
+        cursor=schedule.after(ended, ahead.places[0]), turn_count=ended.turn_count + 1
+    )
     assert closed.cursor == END
     assert schedule.rebuild(closed, [*prefix.turns, turn_of(step, 0)]) == END
     assert schedule.plan(closed) == Finish("ended_by_user")

@@ -118,9 +118,11 @@ def test_the_same_request_makes_one_debate(path: Path) -> None:
     async def act(store: SqlStore) -> None:
         first = await store.create(a_debate(1), open_, once)
         assert first.events
-        await store.change(first.debate.id, lambda debate: Change(debate.but(turns=3)))
+        await store.change(first.debate.id, lambda debate: Change(debate.but(turn_count=3)))
         again = await store.create(a_debate(2), open_, once)
-        assert again == Change(first.debate.but(turns=3)), "as it stands, and nothing to announce"
+        assert again == Change(first.debate.but(turn_count=3)), (
+            "as it stands, and nothing to announce"
+        )
         with pytest.raises(ConflictError):
             await store.create(a_debate(2), open_, Once("key", "other"))
         found = await store.find(Search())

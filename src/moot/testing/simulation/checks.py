@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from moot.core import schedule
-from moot.core.debate import Cursor
+from moot.core.debate import Cursor, StepKey
 from moot.core.events import Event, TurnCommitted
 from moot.errors import MootError
 from moot.ports import Call
@@ -42,8 +42,6 @@ ATTEMPTS = (
     " FROM debate_attempts WHERE debate_id = ? ORDER BY n"
 )
 
-Slot = tuple[int, str, str | None]
-
 
 @dataclass(frozen=True, slots=True)
 class Broken:
@@ -63,7 +61,7 @@ class Noted:
     checks: "Checks"
     process: "Process"
     debate_id: str
-    slot: Slot
+    key: StepKey
     order: int  # among all commits and calls
     n: int | None = None  # of its attempt
     outcome: str | None = None
@@ -82,7 +80,7 @@ class Known:
     attempts: int = 0
     unlisted: tuple[int, int, int] = (0, 0, 0)  # tokens and calls of attempts that files lack
     unsure: bool = False  # a call was thought lost, and may be counted late
-    slots: set[Slot] = field(default_factory=set[Slot])
+    spoken: set[StepKey] = field(default_factory=set[StepKey])
     filed: list[Any] = field(default_factory=list[Any])
     ended: tuple[str | None, str | None] = (None, None)  # as the files first told it
     examined: dict[str, Any] | None = None  # the row when its files were last compared with it
@@ -222,10 +220,10 @@ class Checks:
             owner = known.row["lease_owner"]
             theirs = status == "failed" or owner == writer  # a person may skip a turn
             self.hold(theirs, "only who has a debate speaks in it", f"{writer} for {owner}")
-            slot = (number, actor, target if kind == "cue" else None)
-            self.hold(slot not in known.slots, "a turn is spoken once", f"{name} {slot}")
-            known.slots.add(slot)
-        self.hold(len(known.slots) == row["turns"], "turns are counted", name)
+            key = (number, actor, target if kind == "cue" else None)
+            self.hold(key not in known.spoken, "a turn is spoken once", f"{name} {key}")
+            known.spoken.add(key)
+        self.hold(len(known.spoken) == row["turns"], "turns are counted", name)
         if row["status"] == "running":
             ask = self.world.backend.read
             debate = ask(lambda conn: runs.load(conn, name))
@@ -277,10 +275,10 @@ class Checks:
     # --- calls, announcements, files ---
 
     def called(self, process: "Process", call: Call) -> Noted:
-        slot = (call.step.round, call.step.actor, call.step.target)
+        key = (call.step.round, call.step.actor, call.step.target)
         self._order += 1
-        noted = Noted(self, process, call.debate.id, slot, self._order)
-        self.world.note(f"{process.name} calls {call.debate.id[-6:]} {slot}")
+        noted = Noted(self, process, call.debate.id, key, self._order)
+        self.world.note(f"{process.name} calls {call.debate.id[-6:]} {key}")
         if call.debate.status in FINAL:
             self.world.count("report called for")
             return noted
@@ -289,14 +287,14 @@ class Checks:
         on_record = self.ask(
             "SELECT n FROM debate_attempts WHERE debate_id = ? AND round = ? AND actor = ?"
             " AND target IS ? AND owner = ? ORDER BY n DESC",
-            noted.debate_id, *slot, process.name,
+            noted.debate_id, *key, process.name,
         )  # fmt: skip
         noted.n = next((n for (n,) in on_record if n not in made), None)
         known = self._known[noted.debate_id]
-        again = slot in known.slots and known.row["lease_owner"] == process.name
-        self.hold(not again, "what was said is not paid for again", f"{call.debate.id} {slot}")
+        again = key in known.spoken and known.row["lease_owner"] == process.name
+        self.hold(not again, "what was said is not paid for again", f"{call.debate.id} {key}")
         self.hold(
-            noted.n is not None, "a call is on record before it is made", f"{call.debate.id} {slot}"
+            noted.n is not None, "a call is on record before it is made", f"{call.debate.id} {key}"
         )
         return noted
 
@@ -308,7 +306,7 @@ class Checks:
         excused = self.world.troubled(noted.process, ended, noted.ended)
         self.hold(
             not late or excused, "end calls off within a second",
-            f"{noted.debate_id} {noted.slot} {noted.outcome} {noted.ended - ended:.2f} s later",
+            f"{noted.debate_id} {noted.key} {noted.outcome} {noted.ended - ended:.2f} s later",
         )  # fmt: skip
 
     def is_wanted(self, debate_id: str) -> bool:
@@ -376,11 +374,11 @@ class Checks:
             spoken = self.ask(
                 "SELECT round, actor, target, kind FROM debate_turns WHERE debate_id = ?", name
             )
-            slots = {(n, a, t if kind == "cue" else None) for n, a, t, kind in spoken}
+            spoken = {(n, a, t if kind == "cue" else None) for n, a, t, kind in spoken}
             attempts = self.ask(ATTEMPTS, name)
             unlisted = _unlisted(row, attempts)
             self._known[name] = Known(
-                row, len(attempts), unlisted, slots=slots, filed=filed.get(name, [])
+                row, len(attempts), unlisted, spoken=spoken, filed=filed.get(name, [])
             )
 
     # --- at the end ---
@@ -458,7 +456,7 @@ class Checks:
             counted = outcome in ("ok", "failed", "cancelled") and tokens > 0
             self.hold(
                 counted, "a paid call is counted",
-                f"{one.debate_id} {one.slot} was {one.outcome}, and is {outcome}, {tokens} tokens",
+                f"{one.debate_id} {one.key} was {one.outcome}, and is {outcome}, {tokens} tokens",
             )  # fmt: skip
 
     def _check_calls(self, row: dict[str, Any]) -> None:
