@@ -88,7 +88,7 @@ def run_debate_mode(
                 "degraded": debate.degraded,
                 "packet": packet_of(debate, turns),
                 "warnings": list(debate.warnings),
-                "failure": codec.failure(debate.failure),
+                "failure": codec.plain(debate.failure) if debate.failure else None,
                 "folder": service.folder(debate.id),
             }
 

@@ -11,8 +11,7 @@ import pytest
 from moot.core.status import STATUSES
 from moot.stations.station import Agent, Conversation
 from moot.testing.store_contract import a_debate
-from moot.wire.codec_station import conversation
-from moot.wire.read_station import read_conversation
+from moot.wire.codec_station import conversation, read_conversation
 from tests.acceptance.test_http import Scene, motion, scene_at
 
 

@@ -33,7 +33,8 @@ FAILED: dict[str, Any] = {"status": "failed", "text": "", "error_code": EVIL}
 
 def a_hostile_debate() -> tuple[Debate, list[Turn], Reading]:
     seats = tuple(
-        Participant(f"{who}{EVIL}", f"{who} {EVIL}", EVIL, "pro", EVIL, EVIL) for who in ("a", "b")
+        Participant(f"{who}{EVIL}", f"{who} {EVIL}", role=EVIL, stance="pro", bio=EVIL, model=EVIL)
+        for who in ("a", "b")
     )
     debate = a_debate().but(
         motion=EVIL, participants=seats, status="completed", degraded=True, started_at=AT,

@@ -19,7 +19,7 @@ from moot.errors import (
 from moot.ports import Call, Reply, Say
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker, plain
-from moot.wire import codec, read
+from moot.wire import codec
 from tests.integration.councils import council_speaker
 from tests.integration.homes import damage, dead_owner
 from tests.integration.speakers import add_chorus
@@ -203,7 +203,7 @@ def test_what_the_host_is_asked_is_announced_before_it_speaks(settings: Settings
             assert all(heard.index(cue) < heard.index(word) for word in words)
         spoken = next(one for one in heard if one.text)
         assert "instruction" not in codec.event(spoken)[1]
-        assert read.read_delta(made.id, codec.event(told[0])[1]) == told[0]
+        assert codec.read_delta(made.id, codec.event(told[0])[1]) == told[0]
 
     async def listen(service: Service, debate_id: str, hear: Callable[[Delta], None]) -> None:
         async for event in service.follow(debate_id):

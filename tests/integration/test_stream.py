@@ -18,7 +18,7 @@ from moot.core.events import Delta, Event
 from moot.errors import ProviderError, ProviderUnavailableError
 from moot.ports import Call, ModelCard, Reply, Say
 from moot.testing.speaker import ScriptedSpeaker, plain
-from moot.wire.codec import LISTED
+from moot.wire.shapes import ListedDebate
 from tests.served import Served, served
 from tests.sse import DURABLE, Client, Heard, keep, seqs, speeches, watch
 
@@ -473,7 +473,7 @@ def test_each_change_comes_as_the_list_shows_it(tmp_path: Path) -> None:
 
         def settled(frame: Heard) -> bool:
             if frame.event == "status":
-                assert set(frame.data) == set(LISTED)
+                assert set(frame.data) == set(ListedDebate.__annotations__)
                 shown[frame.data["id"]] = frame.data
                 history[frame.data["id"]].append(frame.data["status"])
             items = at.http.get("/debates").json()["items"]

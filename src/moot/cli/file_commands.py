@@ -76,7 +76,7 @@ async def _seen_there(id_: str) -> Seen:
 
 def _rebuilt(whole: dict[str, Any]) -> "tuple[Debate | None, tuple[Turn, ...]]":
     """The debate that a replay tells of, unless its files are too damaged for that."""
-    from moot.wire.read import read_debate, read_turn
+    from moot.wire.codec import read_debate, read_turn
 
     try:
         told = whole["transcript"]

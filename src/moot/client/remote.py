@@ -13,7 +13,7 @@ from moot.client.remote_stations import RemoteAgents, RemoteStations
 from moot.client.requests import WRONG, BrokenError, UnreachableError, Wire
 from moot.core.clean import visible
 from moot.core.debate import Debate, Turn, Wanted
-from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
+from moot.core.events import Delta, Event, StatusChanged
 from moot.core.format import Format
 from moot.core.ids import check_id
 from moot.core.status import FINAL
@@ -21,7 +21,7 @@ from moot.errors import InputError, StorageError
 from moot.ports import FormatProblem, Found, ProviderStatus, Search
 from moot.render import report_text
 from moot.render.export import Kind
-from moot.wire import read, sse
+from moot.wire import codec, sse
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 10.0
 TRIES = 5
@@ -152,7 +152,7 @@ class Remote:
     async def turns(self, debate_id: str, after: int = 0) -> list[Turn]:
         path = f"/debates/{check_id(debate_id)}/turns"
         said = await self._wire.json("GET", path, params={"after": after})
-        return self._wire.read(lambda: [read.read_turn(visible(turn)) for turn in said["items"]])
+        return self._wire.read(lambda: [codec.read_turn(visible(turn)) for turn in said["items"]])
 
     async def formats(self) -> list[Format]:
         return (await self.formats_and_problems())[0]
@@ -162,7 +162,7 @@ class Remote:
         said = await self._wire.json("GET", "/formats")
         return self._wire.read(
             lambda: (
-                [read.read_rules(rules) for rules in said["items"]],
+                [codec.read_rules(rules) for rules in said["items"]],
                 [
                     FormatProblem(str(item["file"]), str(item["detail"]))
                     for item in visible(said.get("problems", []))
@@ -330,10 +330,7 @@ class Remote:
         if message.event not in ("turn", "status"):
             return None  # of a newer moot
         data = self._wire.read(lambda: visible(json.loads(message.data)))
-        if message.event == "status":
-            return self._wire.read(read.read_status, debate_id, seq, data)
-        turn = self._wire.read(lambda: read.read_turn({**data, "seq": seq}))
-        return TurnCommitted(debate_id, turn)
+        return self._wire.read(codec.read_event, message.event, debate_id, seq, data)
 
     # --- ask ---
 
@@ -404,7 +401,7 @@ class Outage:
 
 def _debate(said: Any) -> Debate:
     rules = said["rules"]  # its texts are no one's to clean: they are compared
-    return read.read_debate(visible({**said, "rules": None}), rules)
+    return codec.read_debate(visible({**said, "rules": None}), rules)
 
 
 def _status(said: Any) -> ProviderStatus:
@@ -422,7 +419,7 @@ def _ring(said: Any) -> tuple[str, ...]:
 def _found(said: Any) -> Found:
     after = said["next"]
     return Found(
-        [read.read_listed(visible(item)) for item in said["items"]],
+        [codec.read_listed(visible(item)) for item in said["items"]],
         None if after is None else int(after),
     )
 
@@ -438,7 +435,7 @@ def _at_rest(debate: Debate) -> bool:
 
 def _delta(debate_id: str, message: sse.Message) -> Delta | None:
     try:
-        return read.read_delta(debate_id, json.loads(message.data))
+        return codec.read_delta(debate_id, json.loads(message.data))
     except WRONG:
         return None  # it is not needed, whatever it was
 

@@ -9,7 +9,7 @@ from moot.core.ids import check_id
 from moot.errors import NotFoundError
 from moot.stations.casting import check_slug
 from moot.stations.station import Agent, Brought, Conversation, Programme, Station
-from moot.wire import read_station as read
+from moot.wire import codec_station as read
 
 
 class RemoteAgents:

@@ -1,9 +1,12 @@
 """The nouns of a debate, frozen: what it is, who speaks, what was said."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated, Any, Literal
 
+from pydantic import Field
+
+from moot.core.answers import unset
 from moot.core.format import Format
 from moot.core.status import Status, StopReason
 
@@ -12,6 +15,8 @@ Kind = Literal["speech", "cue", "summary", "verdict", "note"]
 TurnStatus = Literal["ok", "failed"]
 OnFailure = Literal["pause", "degrade"]
 Wanted = Literal["stop", "pause"]
+UNWRITTEN: Any = Field(exclude_if=unset)
+"""Of a field that came later: while it is not set it is not written, as in files from before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +25,11 @@ class Participant:
 
     id: str
     name: str
-    model: str
-    stance: Stance = "neutral"
+    _: KW_ONLY
     role: str = "participant"
+    stance: Stance = "neutral"
     bio: str = ""
+    model: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,8 @@ class Limits:
     max_turn_tokens: int = 900
     max_total_tokens: int | None = None
     max_cost_usd: float | None = None
-    allow_unpriced: bool = False  # a model whose price is not known may speak under max_cost_usd
+    allow_unpriced: Annotated[bool, UNWRITTEN] = False
+    """Whether a model whose price is not known may speak under max_cost_usd."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +87,7 @@ class Cursor:
     next_stage: str | None = None
     next_actor: str | None = None
     next_target: str | None = None
-    done: int = 0
+    done: Annotated[int, Field(exclude=True)] = 0
 
     @property
     def name(self) -> str:

@@ -409,7 +409,7 @@ def _seat(
         if warning:
             warnings.append(warning)
     role = one_line(str(seat.get("role") or "participant"), MAX_NAME)
-    return Participant("", name, model, stance, role, bio)
+    return Participant("", name, role=role, stance=stance, bio=bio, model=model)
 
 
 def _id(name: str, taken: set[str]) -> str:

@@ -260,7 +260,7 @@ class Stations(Collection[Station]):
     def _seated(self, agents: Sequence[Agent]) -> list[Participant]:
         """Those of a pool that name a model."""
         named = [one for one in agents if one.model]
-        return [Participant(one.id, one.name, self._normalize(one.model)[0]) for one in named]
+        return [Participant(one.id, one.name, model=self._normalize(one.model)[0]) for one in named]
 
     def _rules(self, name: str) -> Format:
         try:

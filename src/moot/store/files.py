@@ -274,7 +274,7 @@ def made(
         "rules": digest(debate.rules),  # those of request.json, as is what was received
         **({} if debate.received is None else {"received": _digest(debate.received)}),
         "turns": [codec.turn(turn) for turn in turns],
-        "events": [{"seq": event.seq, **codec.status_event(event)} for event in events],
+        "events": [{"seq": event.seq, **codec.event(event)[1]} for event in events],
     }
     files["transcript.json"] = as_json(whole)
     files["transcript.md"] = transcript.markdown(debate, turns, layout).encode()

@@ -66,11 +66,11 @@ REACHED = Query(
 def add(conn: Connection, debate_id: str, event: Event) -> None:
     if isinstance(event, TurnCommitted):
         add_turn(conn, debate_id, event.turn)
-        row = {"debate_id": debate_id, "seq": event.seq, "type": "turn", "data": None}
+        kind, data = "turn", None
     else:
-        data = codec.dumps(codec.status_event(event))
-        row = {"debate_id": debate_id, "seq": event.seq, "type": "status", "data": data}
-    ADD_EVENT.run(conn, row)
+        kind, told = codec.event(event)
+        data = codec.dumps(told)
+    ADD_EVENT.run(conn, {"debate_id": debate_id, "seq": event.seq, "type": kind, "data": data})
 
 
 def turns_after(conn: Connection, debate_id: str, after: int) -> list[Turn]:
@@ -84,16 +84,16 @@ def events_after(conn: Connection, debate_id: str, after: int, limit: int) -> li
 
 
 def _event(debate_id: str, row: dict[str, Any]) -> Event:
-    match row["type"]:
-        case "turn":
-            return TurnCommitted(debate_id, _turn(row))
-        case "status":
-            return codec.read_status_event(debate_id, row["event_seq"], row["event_data"])
-        case unknown:
-            raise StorageError(
-                f"The log of {debate_id} has an entry of the type {unknown!r}, which this version "
-                "of moot does not know. A newer one wrote it: upgrade moot."
-            )
+    if row["type"] == "turn":
+        return TurnCommitted(debate_id, _turn(row))
+    try:
+        said = json.loads(row["event_data"])
+        return codec.read_event(row["type"], debate_id, row["event_seq"], said)
+    except codec.UnknownEventError:
+        raise StorageError(
+            f"The log of {debate_id} has an entry of the type {row['type']!r}, which this version "
+            "of moot does not know. A newer one wrote it: upgrade moot."
+        ) from None
 
 
 def last_seq(conn: Connection, debate_id: str) -> int:

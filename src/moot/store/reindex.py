@@ -181,7 +181,7 @@ def compare(replay: Replay, rows: Rows) -> list[str]:
     upto = min(ours, theirs)
     issues += _compare_log("turn", "debate_turns", replay.turns, rows.turns, codec.turn, upto)
     issues += _compare_log(
-        "event", "debate_events", replay.events, rows.events, codec.status_event, upto
+        "event", "debate_events", replay.events, rows.events, lambda one: codec.event(one)[1], upto
     )
     if ours != theirs:
         return issues

@@ -29,7 +29,7 @@ from moot.outcome import packet
 from moot.outcome.result import result
 from moot.render.reading import Read, Reading, of_report
 from moot.store import files
-from moot.wire.read import read_debate, read_status, read_turn
+from moot.wire.codec import read_debate, read_status, read_turn
 
 MAX_BYTES = 256 * 1024 * 1024
 """No file of moot's comes near, nor do all files of a folder."""
@@ -303,7 +303,7 @@ def _rebuild(
         made = read_debate(whole["debate"], request["rules"], request.get("received"))
         debate = made.but(files_seq=made.last_seq, wanted=_wanted(made))
         said = _list(whole["events"])
-        events = tuple(read_status(debate.id, event["seq"], event) for event in said)
+        events = tuple(read_status(debate.id, one["seq"], one) for one in said)
     except Exception as error:  # whatever hostile values make the validators do
         if whole is not None and request is not None:
             findings.add("transcript.json", f"it does not give a debate: {why(error)}.")

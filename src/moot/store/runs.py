@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
@@ -227,7 +226,7 @@ def _fixed(debate: Debate) -> dict[str, Any]:
         "format": debate.format,
         "format_digest": digest(debate.rules),
         "options": codec.dumps(dict(debate.options)),
-        "limits": codec.dumps(codec.limits(debate.limits)),
+        "limits": codec.dumps(codec.plain(debate.limits)),
         "on_failure": debate.on_failure,
         "created_at": debate.created_at,
         "number": place_of(debate.id, debate.created_at),
@@ -265,7 +264,7 @@ def _lease(debate: Debate) -> dict[str, Any]:
 
 
 def _at_rest(debate: Debate) -> dict[str, Any]:
-    failure, outcome = codec.failure(debate.failure), debate.outcome
+    failure, outcome = debate.failure, debate.outcome
     return {
         "participants": _seats(debate.participants),
         "host": _seats((debate.host,)) if debate.host else None,
@@ -273,10 +272,10 @@ def _at_rest(debate: Debate) -> dict[str, Any]:
         "stop_reason": debate.stop_reason,
         "stop_requested_at": debate.stop_requested_at,
         "wanted": debate.wanted,
-        "failure": codec.dumps(failure) if failure else None,
+        "failure": codec.dumps(codec.plain(failure)) if failure else None,
         "files_seq": debate.files_seq,
         "ended_at": debate.ended_at,
-        "phases": codec.dumps([asdict(phase) for phase in debate.phases]),
+        "phases": codec.dumps([codec.plain(phase) for phase in debate.phases]),
         "tries": codec.dumps(debate.tries),
         "consensus_score": outcome.consensus_score if outcome else None,
         "confidence_score": outcome.confidence_score if outcome else None,
@@ -286,7 +285,7 @@ def _at_rest(debate: Debate) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def _seats(seats: tuple[Participant, ...]) -> str:
-    return codec.dumps([codec.participant(seat) for seat in seats])
+    return codec.dumps([codec.plain(seat) for seat in seats])
 
 
 def _format(conn: Connection, digest_: str) -> Format:

@@ -1,214 +1,201 @@
-"""The nouns as JSON and back: one spelling for the database, the files and the wire."""
+"""Debates, turns and events as JSON and back: one spelling for the database, the files and HTTP.
+
+A noun of the core is written with the fields that it has; a document that differs from its noun is
+one of the `shapes`. Everything that is read is checked: another shape raises ValueError, KeyError
+or TypeError, and one that is nested absurdly deep RecursionError.
+"""
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
-from functools import lru_cache
+from dataclasses import fields
+from functools import cache, lru_cache
+from operator import attrgetter
 from typing import Any
 
-from moot.core import schedule
-from moot.core.debate import Debate, Failure, Limits, Participant, Turn, Usage
-from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
+from pydantic import TypeAdapter
 
-LISTED = (
-    "id", "motion", "format", "status", "stage", "round", "place", "progress", "degraded",
-    "stop_reason", "failure", "usage", "created_at", "updated_at",
-)  # fmt: skip
+from moot.core import schedule
+from moot.core.debate import Cursor, Debate, Failure, Limits, Participant, Turn
+from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
+from moot.core.format import Format, from_json
+from moot.wire import shapes
+
+_DELTA = tuple(field.name for field in fields(Delta) if field.name != "debate_id")
+_delta_values = attrgetter(*_DELTA)
+_NAMES = tuple(field.name for field in fields(Debate))
+
+
+class UnknownEventError(LookupError):
+    """An event of a type that this version of moot does not know."""
 
 
 def dumps(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def participant(seat: Participant) -> dict[str, Any]:
-    return {
-        "id": seat.id,
-        "name": seat.name,
-        "role": seat.role,
-        "stance": seat.stance,
-        "bio": seat.bio,
-        "model": seat.model,
-    }
+@cache
+def adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
-def limits(value: Limits) -> dict[str, Any]:
-    """What files from before do not hold is left out while it is not set."""
-    told = asdict(value)
-    if not value.allow_unpriced:
-        del told["allow_unpriced"]
-    return told
+def plain(value: object) -> Any:
+    """A noun of the core as JSON: each of its fields by its name."""
+    return adapter(type(value)).dump_python(value, mode="json", warnings=False)
 
 
-def failure(value: Failure | None) -> dict[str, Any] | None:
-    return asdict(value) if value else None
+def filled(shape: Any, noun: object, **given: Any) -> dict[str, Any]:
+    """A shape filled from a noun: each field by its name, unless it is given."""
+    names: Mapping[str, Any] = shape.__annotations__
+    values = {name: given[name] if name in given else getattr(noun, name) for name in names}
+    return adapter(shape).dump_python(values, mode="json", warnings=False)
 
 
-def usage(value: Usage) -> dict[str, Any]:
-    return asdict(value)
-
-
-def turn(value: Turn) -> dict[str, Any]:
-    return {
-        "seq": value.seq,
-        "round": value.round,
-        "stage": value.stage,
-        "actor": value.actor,
-        "name": value.name,
-        "kind": value.kind,
-        "target": value.target,
-        "instruction": value.instruction,
-        "text": value.text,
-        "data": value.data,
-        "status": value.status,
-        "error_code": value.error_code,
-        "model": value.model,
-        "usage": usage(value.usage),
-        "started_at": value.started_at,
-        "committed_at": value.committed_at,
-    }
+# --- debates ---
 
 
 def filed(value: Debate) -> dict[str, Any]:
     """All of it, as files keep it: `round` and `stage` are its last turn's."""
-    return {
-        "id": value.id,
-        "motion": value.motion,
-        "format": value.format,
-        "status": value.status,
-        "degraded": value.degraded,
-        "warnings": list(value.warnings),
-        "stop_reason": value.stop_reason,
-        "stop_requested_at": value.stop_requested_at,
-        "failure": failure(value.failure),
-        "cursor": {
-            "next_round": value.cursor.next_round,
-            "next_stage": value.cursor.next_stage,
-            "next_actor": value.cursor.next_actor,
-            "next_target": value.cursor.next_target,
-        },
-        "stage": value.stage,
-        "round": value.round,
-        "progress": {"done": value.turn_count, "total": value.total},
-        "participants": [participant(seat) for seat in value.participants],
-        "host": participant(value.host) if value.host else None,
-        "options": dict(value.options),
-        "limits": limits(value.limits),
-        "on_failure": value.on_failure,
-        "brief": dict(value.brief),
-        "phases": [asdict(phase) for phase in value.phases],
-        "outcome": asdict(value.outcome) if value.outcome else None,
-        "usage": usage(value.usage),
-        "last_seq": value.last_seq,
-        "created_at": value.created_at,
-        "started_at": value.started_at,
-        "ended_at": value.ended_at,
-        "updated_at": value.updated_at,
-    }
+    return filled(shapes.FiledDebate, value, progress=_progress(value))
 
 
-def debate(value: Debate) -> dict[str, Any]:
-    """All of it, as people and programs are shown it: where it stands now, and what comes next."""
-    step = schedule.ahead(value)
-    coming = step and {
-        "target_id": step.target_id,
-        "instruction": step.instruction,
-        "next_stage": step.next_stage,
-    }
-    return {**_standing(value), "schedule": coming, "stages": _stages(value)}
+def debate(value: Debate, shape: Any = shapes.ShownDebate) -> dict[str, Any]:
+    """A debate as people and programs are shown it: where it stands now, and what comes next."""
+    number, stage = schedule.here(value)
+    return filled(
+        shape,
+        value,
+        stage=stage,
+        round=number,
+        place=schedule.heading(value, number, stage),
+        progress=_progress(value),
+        schedule=_schedule(value),
+        stages=[
+            {
+                "name": leg.stage.name,
+                "title": leg.stage.heading,
+                "first_round": leg.first_round,
+                "rounds": leg.rounds or None,
+            }
+            for leg in schedule.legs_of(value)
+        ],
+    )
 
 
 def listed(value: Debate) -> dict[str, Any]:
     """A debate as lists show it."""
-    whole = _standing(value)
-    return {name: whole[name] for name in LISTED}
-
-
-def _standing(value: Debate) -> dict[str, Any]:
     number, stage = schedule.here(value)
     place = schedule.heading(value, number, stage)
-    shown = asdict(place) if place else None
-    return {**filed(value), "stage": stage, "round": number, "place": shown}
+    progress = _progress(value)
+    return filled(
+        shapes.ListedDebate, value, stage=stage, round=number, place=place, progress=progress
+    )
 
 
-def _stages(value: Debate) -> list[dict[str, Any]]:
-    """The stages of this debate: from which round on, and for how many; None is not known."""
-    return [
-        {
-            "name": leg.stage.name,
-            "title": leg.stage.heading,
-            "first_round": leg.first_round,
-            "rounds": leg.rounds or None,
-        }
-        for leg in schedule.legs_of(value)
-    ]
+def _progress(value: Debate) -> shapes.Progress:
+    return {"done": value.turn_count, "total": value.total}
+
+
+def _schedule(value: Debate) -> shapes.Schedule | None:
+    step = schedule.ahead(value)
+    return step and {
+        "target_id": step.target_id,
+        "instruction": step.instruction,
+        "next_stage": step.next_stage,
+    }
 
 
 def request(value: Debate) -> dict[str, Any]:
     """What was asked for, with the rules as they were then: enough to ask it again."""
-    return {
-        "id": value.id,
-        "motion": value.motion,
-        "format": value.format,
-        "participants": [participant(seat) for seat in value.participants],
-        "host": participant(value.host) if value.host else None,
-        "options": dict(value.options),
-        "limits": limits(value.limits),
-        "on_failure": value.on_failure,
-        "brief": dict(value.brief),
-        "created_at": value.created_at,
-        "rules": value.rules.model_dump(mode="json"),
-        **({} if value.received is None else {"received": dict(value.received)}),
-    }
+    asked = filled(shapes.Request, value)
+    return asked if value.received is None else {**asked, "received": dict(value.received)}
 
 
-def status_event(value: StatusChanged) -> dict[str, Any]:
-    return {
-        "status": value.status,
-        "reason": value.reason,
-        "failure": failure(value.failure),
-        "stage": value.stage,
-        "round": value.round,
-        "progress": {"done": value.done, "total": value.total},
-        "degraded": value.degraded,
-        "notice": value.notice,
-        "at": value.at,
-    }
+def read_debate(said: Mapping[str, Any], rules: Any, received: Any = None) -> Debate:
+    """What was written of a debate, with the rules and the request that stand beside it."""
+    named = (name for name in shapes.FiledDebate.__annotations__ if name in _NAMES)
+    return adapter(Debate).validate_python(
+        {
+            **{name: said[name] for name in named},
+            "rules": read_rules(rules),
+            "received": received,
+            "turn_count": said["progress"]["done"],
+            "total": said["progress"]["total"],
+        }
+    )
+
+
+def read_listed(said: Mapping[str, Any]) -> Debate:
+    """A debate as lists show it: of its rules it has the name, and nobody sits in it."""
+    known = adapter(shapes.ListedDebate).validate_python({"place": None, **said})
+    total = known["progress"]["total"]
+    return Debate(
+        **{name: known[name] for name in shapes.ListedDebate.__annotations__ if name in _NAMES},
+        turn_count=known["progress"]["done"],
+        total=total,
+        rules=bare_rules(known["format"]),
+        participants=(),
+        host=None,
+        options={},
+        limits=Limits(max_turns=total),
+        on_failure="pause",
+        cursor=Cursor(),
+    )
+
+
+def read_rules(said: Any) -> Format:
+    return from_json(json.dumps(said))
+
+
+def bare_rules(name: str) -> Format:
+    """The name of a format: no one speaks by it."""
+    return Format.model_construct(name=name, title=name, stages=())
+
+
+# --- turns and events ---
+
+
+def turn(value: Turn) -> dict[str, Any]:
+    return adapter(Turn).dump_python(value, mode="json", warnings=False)
+
+
+def read_turn(said: Any) -> Turn:
+    return adapter(Turn).validate_python(said)
 
 
 def event(value: Event | Delta) -> tuple[str, dict[str, Any]]:
-    """An event's name and its data."""
-    if isinstance(value, TurnCommitted):
-        return "turn", turn(value.turn)
-    if isinstance(value, StatusChanged):
-        return "status", status_event(value)
-    return "delta", {
-        "round": value.round,
-        "stage": value.stage,
-        "actor": value.actor,
-        "target": value.target,
-        "text": value.text,
-        "at": value.at,
-        "offset": value.offset,
-        **({} if value.instruction is None else {"instruction": value.instruction}),
-    }
+    """The type of an event, and its data."""
+    match value:
+        case Delta():
+            said = dict(zip(_DELTA, _delta_values(value)))  # noqa: B905  it takes as long again
+            if value.instruction is None:
+                del said["instruction"]
+            return "delta", said
+        case TurnCommitted():
+            return "turn", turn(value.turn)
+        case StatusChanged():
+            progress = {"done": value.done, "total": value.total}
+            return "status", filled(shapes.StatusEvent, value, progress=progress)
 
 
-def read_status_event(debate_id: str, seq: int, text: str) -> StatusChanged:
-    data = json.loads(text)
-    return StatusChanged(
-        debate_id=debate_id,
-        seq=seq,
-        at=data["at"],
-        status=data["status"],
-        reason=data["reason"],
-        failure=Failure(**data["failure"]) if data["failure"] else None,
-        stage=data["stage"],
-        round=data["round"],
-        done=data["progress"]["done"],
-        total=data["progress"]["total"],
-        degraded=data["degraded"],
-        notice=data["notice"],
-    )
+def read_event(kind: str, debate_id: str, seq: Any, said: Mapping[str, Any]) -> Event:
+    """What `event` wrote; its seq stands beside it. Any other type raises UnknownEventError."""
+    match kind:
+        case "turn":
+            return TurnCommitted(debate_id, read_turn({**said, "seq": seq}))
+        case "status":
+            return read_status(debate_id, seq, said)
+        case _:
+            raise UnknownEventError(f"there is no event of the type {kind!r}")
+
+
+def read_status(debate_id: str, seq: Any, said: Mapping[str, Any]) -> StatusChanged:
+    done, total = said["progress"]["done"], said["progress"]["total"]
+    own = {"debate_id": debate_id, "seq": seq, "done": done, "total": total}
+    return adapter(StatusChanged).validate_python({**said, **own})
+
+
+def read_delta(debate_id: str, said: Mapping[str, Any]) -> Delta:
+    return adapter(Delta).validate_python({**said, "debate_id": debate_id})
 
 
 # What does not change from turn to turn is parsed once, however often its row is read.

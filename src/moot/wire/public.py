@@ -9,17 +9,8 @@ from typing import Any
 
 from moot.core.debate import Debate, Turn
 from moot.core.events import Event, TurnCommitted
-from moot.core.times import iso
-from moot.stations.station import Conversation, Programme, Slot, Station
-from moot.wire import codec, codec_station
-
-_DEBATE = (
-    "id", "motion", "format", "status", "degraded", "stop_reason", "stage", "round", "place",
-    "stages", "progress", "participants", "host", "last_seq", "created_at", "started_at",
-    "ended_at",
-)  # fmt: skip
-_SPEAKER = ("id", "name", "role", "stance", "mainPoints")
-_COUNTED = ("turns", "words", "seconds", "longestTurnWords", "share")
+from moot.stations.station import Conversation, Programme
+from moot.wire import codec, codec_station, outcome_shapes, shapes
 
 
 def is_aired(one: Conversation) -> bool:
@@ -27,31 +18,15 @@ def is_aired(one: Conversation) -> bool:
     return one.aired_at is not None and one.debate.status != "scheduled"
 
 
-def station(value: Station) -> dict[str, Any]:
-    return {"id": value.id, "name": value.name, "about": value.about, "zone": value.zone}
-
-
 def programme(value: Programme) -> dict[str, Any]:
-    return {
-        "station": station(value.station),
-        "now": codec_station.conversation(value.now) if value.now else None,
-        "waiting": [codec_station.conversation(one) for one in value.waiting],
-        "slots": [_slot(one) for one in value.slots],
-        "past": [codec_station.conversation(one) for one in value.past if is_aired(one)],
-    }
-
-
-def _slot(value: Slot) -> dict[str, Any]:
-    return {
-        "due": iso(value.due),
-        "motion": value.motion,
-        "agents": [one.name for one in value.agents],
-    }
+    slots = [codec_station.slot(one, [who.name for who in one.agents]) for one in value.slots]
+    aired = tuple(one for one in value.past if is_aired(one))
+    whole = codec_station.programme(replace(value, slots=(), past=aired))
+    return {**whole, "station": codec.filled(shapes.StationOnAir, value.station), "slots": slots}
 
 
 def debate(value: Debate) -> dict[str, Any]:
-    whole = codec.debate(value)
-    return {name: whole[name] for name in _DEBATE}
+    return codec.debate(value, shapes.DebateOnAir)
 
 
 def turn(value: Turn) -> Turn:
@@ -68,18 +43,19 @@ def event(value: Event) -> Event:
 
 def report(whole: Mapping[str, Any]) -> dict[str, Any]:
     """Of a report: what was said, without what it cost."""
+    speakers = [
+        {**who, "statistics": _told(outcome_shapes.Counted, who["statistics"])}
+        for who in whole["speakers"]
+    ]
     return {
-        "summary": {name: whole["summary"][name] for name in ("text", "by", "turn")},
+        "summary": whole["summary"],
         "durationSeconds": whole["durationSeconds"],
-        "speakers": [
-            {name: who[name] for name in _SPEAKER} | {"statistics": _counted(who["statistics"])}
-            for who in whole["speakers"]
-        ],
-        "totals": _counted(whole["totals"]),
+        "speakers": [_told(outcome_shapes.SpeakerOnAir, who) for who in speakers],
+        "totals": _told(outcome_shapes.Counted, whole["totals"]),
         "method": whole["method"],
         "closing": whole.get("closing"),
     }
 
 
-def _counted(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value[name] for name in _COUNTED}
+def _told(shape: type, value: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value[name] for name in shape.__annotations__}

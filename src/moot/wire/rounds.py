@@ -81,5 +81,5 @@ def _council(debate: Debate, turn: Turn, whole: Sequence[Turn]) -> dict[str, Any
         "finishedAt": turn.committed_at,
         "text": turn.text,
         "data": turn.data,
-        "usage": codec.usage(turn.usage),
+        "usage": codec.plain(turn.usage),
     }

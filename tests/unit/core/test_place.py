@@ -20,7 +20,7 @@ from moot.core.format import parse, shown
 from moot.render.transcript import markdown
 from moot.store.formats import FormatFiles
 from moot.wire import codec
-from moot.wire.read import read_listed
+from moot.wire.codec import read_listed
 
 FILES = FormatFiles(Path("/nowhere"))
 

@@ -103,7 +103,7 @@ def test_a_limit_on_cost_needs_prices() -> None:
     assert ask("duel", "local", participants=seats, cards=card).warnings == ()
     priced = ask("duel", "local", limits={"max_cost_usd": 0}, cards=card)
     assert priced.warnings == ()
-    assert "allow_unpriced" not in codec.limits(priced.limits)
+    assert "allow_unpriced" not in codec.plain(priced.limits)
 
 
 def test_it_may_be_allowed_and_is_warned_of() -> None:
@@ -112,7 +112,7 @@ def test_it_may_be_allowed_and_is_warned_of() -> None:
     (warning,) = debate.warnings
     assert warning.startswith("DEBATE_WARN_UNPRICED: the price of openai:unpriced is not known")
     assert "Ada, Ben" in warning
-    told = codec.limits(debate.limits)
+    told = codec.plain(debate.limits)
     assert told["allow_unpriced"] is True
     assert codec.read_limits(codec.dumps(told)) == debate.limits
     with pytest.raises(InputError, match="true or false"):

@@ -63,10 +63,10 @@ def scene(
     """A debate that has not begun; `text` is a format of one's own."""
     text = text or resources.files("moot.formats").joinpath(f"{name}.toml").read_text()
     rules = formats.parse(text, name)
-    seats = tuple(Participant(n.lower(), n, "local", stance=s) for n, s in cast)
+    seats = tuple(Participant(n.lower(), n, stance=s, model="local") for n, s in cast)
     if rules.roster.roles:
-        seats = tuple(Participant(r.lower(), r, "local", role=r) for r in rules.roster.names)
-    chair = Participant("host", "Hedda", "local", role="host")
+        seats = tuple(Participant(r.lower(), r, role=r, model="local") for r in rules.roster.names)
+    chair = Participant("host", "Hedda", role="host", model="local")
     chair = chair if rules.roster.host != "none" else None
     chosen = {key: options.get(key, option.default) for key, option in rules.options.items()}
     legs = schedule.layout(rules, seats, chair, chosen, options.get("max_turns"))

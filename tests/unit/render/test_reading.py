@@ -20,7 +20,7 @@ USED = Usage(100, 20, 0.0123456789012, 2)
 def a_talk(count: int = 6, words: int = 5) -> tuple[Debate, list[Turn]]:
     """Ada and Ben in turns; each turn ends with a word of its own."""
     debate = a_debate().but(
-        participants=(Participant("ada", "Ada", "m"), Participant("ben", "B", "m"))
+        participants=(Participant("ada", "Ada", model="m"), Participant("ben", "B", model="m"))
     )
     turns = [
         a_turn(

@@ -481,7 +481,7 @@ HOSTILE = [
 @pytest.mark.parametrize("bad", HOSTILE)
 def test_hostile_text_is_only_text(bad: str) -> None:
     base = debate_of()
-    named = Participant("ada", bad, bad, role=bad, bio=bad)
+    named = Participant("ada", bad, role=bad, bio=bad, model=bad)
     debate = base.but(
         motion=bad,
         participants=(named, base.participants[1]),

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from moot.wire import codec_station as codec
-from moot.wire import read_station as read
 
 AGENT: dict[str, Any] = {
     "id": "ada", "name": "Ada", "bio": "A baker.", "provider": "local", "model": "local",
@@ -37,10 +36,10 @@ PROGRAMME: dict[str, Any] = {
 
 
 def test_a_programme_comes_back_as_it_was_said() -> None:
-    assert codec.programme(read.read_programme(PROGRAMME)) == PROGRAMME
+    assert codec.programme(codec.read_programme(PROGRAMME)) == PROGRAMME
     quiet = PROGRAMME | {"now": None, "station": STATION | {"next_slot": None, "cron": None}}
-    assert codec.programme(read.read_programme(quiet)) == quiet
-    assert codec.shown_agent(read.read_agent(AGENT)) == AGENT
+    assert codec.programme(codec.read_programme(quiet)) == quiet
+    assert codec.shown_agent(codec.read_agent(AGENT)) == AGENT
 
 
 @pytest.mark.parametrize(
@@ -53,4 +52,4 @@ def test_a_programme_comes_back_as_it_was_said() -> None:
 )  # fmt: skip
 def test_another_shape_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises((ValueError, KeyError, TypeError)):
-        read.read_conversation(CONVERSATION | wrong)
+        codec.read_conversation(CONVERSATION | wrong)
