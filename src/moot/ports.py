@@ -8,7 +8,7 @@ from moot.core import prompts
 from moot.core.change import Change
 from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.events import Delta, Event, Speech, StatusChanged
-from moot.core.format import Format
+from moot.core.format import Effort, Format
 from moot.core.prompts import Message
 from moot.core.schedule import Step
 from moot.core.status import Status
@@ -49,6 +49,7 @@ class Call:
     step: Step
     heard: tuple[Turn, ...]  # the turns this step may see, oldest first
     schema: Mapping[str, Any] | None = None  # JSON Schema of a structured answer
+    effort: Effort | None = None  # how hard the model thinks, if the stage says so
     again: bool = False  # the last answer could not be used: it had not its shape, or was an echo
     longest: float | None = None  # from the call to its last word; None: WHOLE times `seconds`
     allow: Callable[[float], None] = _as_given

@@ -32,6 +32,7 @@ _HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 Slug = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 Role = Annotated[str, Field(pattern=r"^[A-Z][A-Za-z]{0,39}$")]
 Text = Annotated[str, Field(min_length=1, max_length=4000)]
+Effort = Literal["none", "low", "medium", "high"]
 Title = Annotated[str, Field(max_length=60, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
@@ -117,6 +118,7 @@ class Stage(_Part):
     answer: Slug = "text"  # plain text, or the name of an answer's shape
     tokens: int | None = Field(default=None, ge=128, le=32_768, exclude_if=unset)
     seconds: float | None = Field(default=None, ge=5, le=900, exclude_if=unset)
+    effort: Effort | None = Field(default=None, exclude_if=unset)  # how hard its models think
     on_failure: Literal["pause", "degrade"] | None = Field(default=None, exclude_if=unset)
     outsider: bool = Field(default=False, exclude_if=unset)  # reads its own turns like anybody's
     targets: Mapping[Role, Role] = {}  # whom each role speaks to

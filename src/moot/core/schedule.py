@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from moot.core.debate import Cursor, Debate, Kind, OnFailure, Participant, StepKey, Turn
-from moot.core.format import Format, Stage, titled
+from moot.core.format import Effort, Format, Stage, titled
 from moot.core.status import FINAL, StopReason
 from moot.errors import InputError
 
@@ -34,6 +34,7 @@ class Step:
     answer: str = "text"  # the shape of what is asked for
     tokens: int | None = None  # where its stage has limits of its own
     seconds: float | None = None
+    effort: Effort | None = None
     on_failure: OnFailure | None = None
     outsider: bool = False  # its own turns are read to it like anybody's
     next_stage: str | None = None  # set when this step opens a stage
@@ -402,6 +403,7 @@ def _steps(debate: Debate, legs: tuple[Leg, ...], place: _Place) -> Iterable[Ste
                 answer=stage.answer,
                 tokens=stage.tokens,
                 seconds=stage.seconds,
+                effort=stage.effort,
                 on_failure=stage.on_failure,
                 outsider=stage.outsider,
                 next_stage=opens,

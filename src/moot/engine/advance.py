@@ -459,6 +459,7 @@ class Advancer:
             step=step,
             heard=heard,
             schema=prompts.schema(step, debate, _options(step, debate, run.heard.turns)),
+            effort=step.effort,
             again=wrong is not None,
         )
         self._announce(speech)

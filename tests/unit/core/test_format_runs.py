@@ -109,6 +109,7 @@ def _stage(
 LIMITS: dict[str, st.SearchStrategy[Any]] = {
     "tokens": st.sampled_from([128, 900, 5000, 7]),
     "seconds": st.sampled_from([5.0, 300.0, 1e6]),
+    "effort": st.sampled_from(["none", "low", "medium", "high", "utmost"]),
     "on_failure": st.sampled_from(["pause", "degrade"]),
     "outsider": st.booleans(),
 }
