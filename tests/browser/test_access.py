@@ -68,8 +68,8 @@ def test_axe_finds_nothing_on_any_screen(
         page.get_by_label("Motion").fill("Is it fine?")
         page.get_by_role("button", name="Next").click()
         page.get_by_text("Limits").click()
-        page.get_by_role("group", name="Seat 1").get_by_text("Bio: none").click()
-        expect(page.get_by_text("Who can speak here")).to_be_visible()
+        page.get_by_role("group", name="Seat 1").get_by_text("Bio (empty)").click()
+        expect(page.get_by_text("Available providers")).to_be_visible()
         assert violations(page) == []
         page.get_by_role("button", name="Back").click()
         page.get_by_role("radio", name="Council").check()
@@ -105,9 +105,9 @@ def test_a_debate_from_set_up_to_its_summary_by_keyboard_alone(
     home = tmp_path_factory.mktemp("keyboard") / "home"
     with served(home, stage) as moot, visit(browser, moot.url) as tab:
         page = tab.open("/")
-        expect(page.get_by_text("No debate was held here yet.")).to_be_visible()
+        expect(page.get_by_text("No debates yet.")).to_be_visible()
         page.keyboard.press("Tab")
-        expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+        expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
         tab_to(page, "New debate")
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", level=1)).to_be_focused()
@@ -131,7 +131,7 @@ def test_a_debate_from_set_up_to_its_summary_by_keyboard_alone(
         expect(dialog).to_be_hidden()
         expect(page.get_by_role("button", name="End debate")).to_be_focused()
         page.keyboard.press("Enter")
-        expect(dialog.get_by_role("button", name="Let it go on")).to_be_focused()
+        expect(dialog.get_by_role("button", name="Keep going")).to_be_focused()
         page.keyboard.press("Tab")
         expect(dialog.get_by_role("button", name="End debate")).to_be_focused()
         page.keyboard.press("Enter")

@@ -74,7 +74,7 @@ def test_token_by_token_with_hosts_instructions_and_sides(
         expect(page.locator("h2.place").first).to_have_text("Introduction")
         expect(page.locator("h2.place").nth(1)).to_have_text("Opening")
         expect(page.get_by_label("Stage and round")).to_have_text("Summary")
-        parts = page.get_by_role("list", name="Course of the debate").get_by_role("listitem")
+        parts = page.get_by_role("list", name="Stages of the debate").get_by_role("listitem")
         expect(parts).to_have_count(6)
         expect(parts.nth(3)).to_contain_text("4 of 4 turns")
 
@@ -134,14 +134,14 @@ def test_pause_resume_and_stop(browser: Browser, moot: Served, stage: Stage) -> 
     with visit(browser, moot.url) as tab:
         page = tab.open(f"/d/{debate['id']}")
         page.get_by_role("button", name="Pause").click()
-        expect(page.get_by_text("Paused. It goes on from here")).to_be_visible()
+        expect(page.get_by_text("Paused. Resume it to continue")).to_be_visible()
         page.get_by_role("button", name="Resume").click()
         page.locator("[data-state=speaking]").first.wait_for()
         expect(page.get_by_text("A pause was asked for")).to_have_count(0)  # it is past
         stop = page.get_by_role("button", name="Stop", exact=True)
         stop.click()
         dialog = page.get_by_role("dialog", name="Stop for good?")
-        expect(dialog.get_by_role("button", name="Let it go on")).to_be_focused()
+        expect(dialog.get_by_role("button", name="Keep going")).to_be_focused()
         page.keyboard.press("Enter")  # it asks once
         expect(dialog).to_be_hidden()
         stop.click()
@@ -193,7 +193,7 @@ def test_end_in_the_middle_of_a_sentence_leads_to_the_summary(
         end = page.get_by_role("button", name="End debate")
         end.click()
         dialog = page.get_by_role("dialog", name="End the debate now?")
-        expect(dialog.get_by_role("button", name="Let it go on")).to_be_focused()
+        expect(dialog.get_by_role("button", name="Keep going")).to_be_focused()
         page.keyboard.press("Enter")  # it asks once
         expect(dialog).to_be_hidden()
         end.click()
@@ -235,11 +235,11 @@ def test_a_wrong_key_then_restart_skip_and_another_model(
         expect(page.locator("article.con").first).to_contain_text("ben in round 1")
         expect(card).to_contain_text("Ada could not speak")
         refused.clear()
-        card.get_by_text("Let another model speak").click()
+        card.get_by_text("Use another model").click()
         card.get_by_label("Model", exact=True).select_option("…")
         card.get_by_label("Model: provider:name").fill("openai:gpt-5")
         card.get_by_role("button", name="Restart with this model").click()
-        expect(page.get_by_text("All its rounds were spoken.")).to_be_visible()
+        expect(page.get_by_text("All rounds are complete.")).to_be_visible()
         expect(page.locator("article.pro").last).to_contain_text("openai:gpt-5")
 
 
@@ -272,7 +272,7 @@ def test_a_debate_that_does_not_exist(browser: Browser, moot: Served) -> None:
         page = tab.open("/d/debate_20261115_120000_abcdef")
         expect(page.get_by_text("This debate cannot be shown")).to_be_visible()
         page = tab.open("/d/debate_20261115_120000_abcdef/nowhere")
-        expect(page.get_by_text("There is nothing here")).to_be_visible()
+        expect(page.get_by_text("Page not found")).to_be_visible()
 
 
 def test_round_and_stage_are_those_of_the_stage(
@@ -289,7 +289,7 @@ def test_round_and_stage_are_those_of_the_stage(
         expect(page.locator(f"a[data-id={custom['id']}]")).to_contain_text("Introduction")
         stage.held = False
         moot.wait(custom["id"])
-        expect(page.get_by_text("All its rounds were spoken.")).to_be_visible()
+        expect(page.get_by_text("All rounds are complete.")).to_be_visible()
         expect(page.locator("h2.place")).to_have_text([
             "Introduction", "Discussion · round 1 of 2", "Discussion · round 2 of 2", "Summary",
         ])  # fmt: skip
@@ -366,7 +366,7 @@ def test_nobody_could_give_the_closing_summary(
         page = tab.open(f"/d/{debate['id']}")
         page.locator("[data-state=speaking]").wait_for()
         end = page.get_by_role("button", name="End debate")
-        help_ = "The host, or if it cannot the first participant who can, gives the closing summary"
+        help_ = "The host, or else the first participant who can, gives the closing summary"
         expect(end).to_have_attribute("title", help_)
         end.click()
         dialog = page.get_by_role("dialog", name="End the debate now?")
@@ -393,7 +393,7 @@ def test_after_a_stop_was_accepted_nothing_else_is_offered(
     with visit(browser, moot.url) as tab:
         page = tab.open(f"/d/{debate['id']}")
         page.locator("[data-state=speaking]").wait_for()
-        buttons = page.get_by_role("group", name="What to do with this debate").get_by_role(
+        buttons = page.get_by_role("group", name="Debate controls").get_by_role(
             "button"
         )
         expect(buttons).to_have_text(["Pause", "Stop", "End debate"])
@@ -425,10 +425,10 @@ def test_a_debate_that_is_behind_its_files_does_not_look_live(
     shutil.copy(copy, file)
     with served(tmp_path / "home", stage) as moot, visit(browser, moot.url) as tab:
         page = tab.open(f"/d/{debate['id']}")
-        warning = page.get_by_role("alert").filter(has_text="This debate is not continued")
+        warning = page.get_by_role("alert").filter(has_text="This debate is on hold")
         expect(warning).to_contain_text("Its files go up to entry")
         expect(warning.locator("code")).to_have_text("moot reindex --from-files")
-        expect(page.locator(".arena > header")).to_contain_text("Not continued")
+        expect(page.locator(".arena > header")).to_contain_text("On hold")
         expect(page.locator(".arena > header")).not_to_contain_text("Running")
         expect(page.locator(".arena > header")).not_to_contain_text("Live")
         expect(page.locator("[data-seat][data-state=silent]")).to_have_count(2)
@@ -436,7 +436,7 @@ def test_a_debate_that_is_behind_its_files_does_not_look_live(
         page.get_by_role("button", name="Pause").click()
         expect(page.locator("footer .notice")).to_contain_text("moot reindex --from-files")
         page = tab.open(f"/d/{debate['id']}/outcome")
-        expect(page.get_by_role("alert")).to_contain_text("This debate is not continued")
+        expect(page.get_by_role("alert")).to_contain_text("This debate is on hold")
 
 
 def test_an_older_database_is_noticed_while_one_watches(

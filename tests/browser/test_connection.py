@@ -56,7 +56,7 @@ def test_a_server_killed_and_restarted_in_the_middle(browser: Browser, tmp_path:
         expect(page.get_by_text("○ Reconnecting …")).to_be_visible()
         assert page.locator("article.turn").count() >= 2  # what was read is still there
         with process(home, port, 400):
-            expect(page.get_by_text("All its rounds were spoken.")).to_be_visible()
+            expect(page.get_by_text("All rounds are complete.")).to_be_visible()
             expect(page.get_by_text("Reconnecting …")).to_have_count(0)
             turns = httpx2.get(f"{url}/debates/{made['id']}/turns").json()["items"]
             assert len(turns) == 8
@@ -120,7 +120,7 @@ def test_more_tabs_than_connections_are_all_live(browser: Browser, tmp_path: Pat
         stage.come = True
         for page, debate in zip(pages, debates, strict=True):
             moot.wait(debate["id"])
-            expect(page.get_by_text("All its rounds were spoken.")).to_be_visible()
+            expect(page.get_by_text("All rounds are complete.")).to_be_visible()
             turns = moot.http.get(f"/debates/{debate['id']}/turns").json()["items"]
             assert_shows(page, turns)
 
@@ -135,7 +135,7 @@ def test_without_a_shared_worker_the_page_streams_by_itself(
         page = tab.open(f"/d/{debate['id']}", script="delete window.SharedWorker")
         page.locator("[data-state=speaking]").first.wait_for()
         stage.held = False
-        expect(page.get_by_text("It reached its number of turns.")).to_be_visible()
+        expect(page.get_by_text("It reached its turn limit.")).to_be_visible()
         assert len(spoken(page)) == 6
 
 
@@ -147,7 +147,7 @@ def test_a_token_is_asked_for_once_and_shared(browser: Browser, tmp_path: Path) 
         page = tab.open(f"/d/{debate['id']}")
         dialog = page.get_by_role("dialog", name="This service needs a token")
         dialog.get_by_label("Token").fill("wrong")
-        dialog.get_by_role("button", name="Go on").click()
+        dialog.get_by_role("button", name="Continue").click()
         expect(dialog.get_by_text("That token was refused.")).to_be_visible()
         dialog.get_by_label("Token").fill(WORD)
         page.keyboard.press("Enter")
@@ -158,5 +158,5 @@ def test_a_token_is_asked_for_once_and_shared(browser: Browser, tmp_path: Path) 
         expect(second.get_by_role("heading", level=1)).to_have_text("Who may read this?")
         stage.held = False
         for one in (page, second):
-            expect(one.get_by_text("It reached its number of turns.")).to_be_visible()
+            expect(one.get_by_text("It reached its turn limit.")).to_be_visible()
             expect(one.get_by_role("dialog")).to_be_hidden()

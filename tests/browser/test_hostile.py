@@ -90,7 +90,7 @@ def test_a_turn_a_name_a_bio_and_a_motion(browser: Browser, moot: Served, width:
         expect(page.locator("article.turn").first).to_contain_text("<script>window.harmed")
         # the line of 100,000 characters is cut, and can be seen whole
         scroller.evaluate("one => one.scrollTo(0, one.scrollHeight)")
-        more = page.get_by_role("button", name="Show the other")
+        more = page.get_by_role("button", name="Show the remaining")
         if more.count():
             more.first.click()
             page.wait_for_timeout(300)

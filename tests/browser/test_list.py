@@ -24,8 +24,8 @@ def moot(tmp_path_factory: pytest.TempPathFactory, stage: Stage) -> Generator[Se
 def test_a_list_that_is_empty_says_how_to_begin(browser: Browser, tmp_path: Path) -> None:
     with served(tmp_path / "home") as empty, visit(browser, empty.url) as tab:
         page = tab.open()
-        expect(page.get_by_text("No debate was held here yet.")).to_be_visible()
-        page.get_by_role("link", name="Set one up").click()
+        expect(page.get_by_text("No debates yet.")).to_be_visible()
+        page.get_by_role("link", name="Start one").click()
         expect(page).to_have_url(empty.url + "/new")
 
 
@@ -73,13 +73,13 @@ def test_filter_search_and_endless_scroll(browser: Browser, tmp_path: Path) -> N
             expect(rows).to_have_count(61)
             expect(rows.last).to_contain_text("number000")
 
-            page.get_by_label("Which debates").select_option("completed")
+            page.get_by_label("Filter debates").select_option("completed")
             expect(rows).to_have_count(1)
-            page.get_by_label("Which debates").select_option("all")
+            page.get_by_label("Filter debates").select_option("all")
             page.get_by_label("Search debates").fill("number042")
             expect(rows).to_have_count(1)
             page.get_by_label("Search debates").fill("nowhere")
-            expect(page.get_by_text("No debate fits.")).to_be_visible()
+            expect(page.get_by_text("No debates match.")).to_be_visible()
             page.get_by_role("button", name="Show all").click()
             expect(rows.nth(30)).to_be_attached()
 
@@ -105,10 +105,10 @@ def test_a_service_that_is_away_is_said_to_be(browser: Browser, tmp_path: Path) 
     with served(tmp_path / "home") as gone, visit(browser, gone.url) as tab:
         tab.context.route("**/events", lambda route: route.abort())  # else it comes back by itself
         page = tab.open(script="delete window.SharedWorker")
-        expect(page.get_by_text("No debate was held here yet.")).to_be_visible()
+        expect(page.get_by_text("No debates yet.")).to_be_visible()
         tab.context.route("**/debates?*", lambda route: route.abort())
         page.get_by_label("Search debates").fill("x")
-        expect(page.get_by_text("The service does not answer.")).to_be_visible()
+        expect(page.get_by_text("The service is not responding.")).to_be_visible()
         tab.context.unroute("**/debates?*")
         page.get_by_role("button", name="Try again").click()
-        expect(page.get_by_text("No debate fits.")).to_be_visible()
+        expect(page.get_by_text("No debates match.")).to_be_visible()

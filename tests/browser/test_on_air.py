@@ -90,16 +90,16 @@ def test_one_joins_late_one_drops_and_nobody_is_asked_for_a_token(
         expect(dropped.get_by_text("○ Reconnecting …")).to_be_visible()
         late = near.open(f"/air/{on}")
         expect(late.locator("article.turn")).to_have_count(3)  # what was said before it came
-        late.get_by_role("button", name="Jump to now").click()
+        late.get_by_role("button", name="Jump to live").click()
         expect(late.locator(".speaking")).to_be_in_viewport()
-        expect(late.get_by_role("button", name="Jump to now")).to_have_count(0)
+        expect(late.get_by_role("button", name="Jump to live")).to_have_count(0)
         assert violations(late) == []
         proxy.resume()
         stage.a_second = 0
         stage.held = False
         moot.wait(first)
         for page in (dropped, late):
-            expect(page.get_by_role("heading", name="That was it")).to_be_visible()
+            expect(page.get_by_role("heading", name="The end")).to_be_visible()
             assert_shows(page, turns_of(moot, first))
             expect(page.get_by_text("Reconnecting …")).to_have_count(0)
             expect(page.locator(".speaking")).to_have_count(0)
@@ -111,7 +111,7 @@ def test_one_joins_late_one_drops_and_nobody_is_asked_for_a_token(
         expect(late.get_by_role("heading", level=2, name=MOTIONS[1])).to_be_visible()
         stage.held = False
         moot.wait(second)
-        expect(late.get_by_role("heading", name="That was it")).to_be_visible()
+        expect(late.get_by_role("heading", name="The end")).to_be_visible()
         assert_shows(late, turns_of(moot, second))
         ours = ("/air/", "/on-air/", "/assets/")
         assert [path for path in asked if not path.startswith(ours)] == []
@@ -160,7 +160,7 @@ def test_what_comes_and_what_was(browser: Browser, tmp_path: Path) -> None:
         expect(page.get_by_role("heading", level=1)).to_have_text(MOTIONS[0])
         expect(page.get_by_role("heading", level=1)).to_be_focused()
         assert_shows(page, turns_of(moot, was))
-        expect(page.get_by_role("heading", name="That was it")).to_be_visible()
+        expect(page.get_by_role("heading", name="The end")).to_be_visible()
         expect(page.get_by_role("list", name="Speakers")).to_contain_text("Early **adopter**.")
         page.get_by_role("link", name="← Morning Moot").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Morning Moot")
@@ -192,7 +192,7 @@ def test_hostile_text_is_inert(browser: Browser, tmp_path: Path, width: int) -> 
         (past,) = moot.http.get(f"/on-air/{on}").json()["past"]
         for path in (f"/air/{on}", f"/air/{on}/{past['id']}"):
             page = tab.open(path)
-            expect(page.get_by_role("heading", name="Aired before")).to_be_visible()
+            expect(page.get_by_role("heading", name="Previously aired")).to_be_visible()
             if path.endswith(past["id"]):
                 expect(page.locator("article.turn .text p").first).to_be_visible()
                 expect(page.get_by_role("heading", name="Summary")).to_be_attached()
@@ -237,7 +237,7 @@ def test_it_is_read_aloud_when_asked_for_with_a_voice_for_each(
         said = "() => window.said"
         assert page.evaluate(said) == []  # off until asked for
         page.get_by_role("button", name="Read aloud").click()
-        expect(page.get_by_text("Reads the next turn when it is spoken.")).to_be_visible()
+        expect(page.get_by_text("Waiting for the next turn.")).to_be_visible()
         assert page.evaluate(said) == []  # what was said before is not read
         stage.held = False
         moot.wait(debate)
@@ -252,7 +252,7 @@ def test_it_is_read_aloud_when_asked_for_with_a_voice_for_each(
         expect(current).to_have_attribute("id", f"turn-{turns[4]['seq']}")
         page.wait_for_function("() => window.said.length === 4")
         page.evaluate("() => { window.fluent = true; window.speaking.onend() }")
-        expect(page.get_by_text("All of it is read.")).to_be_visible()
+        expect(page.get_by_text("Everything has been read.")).to_be_visible()
         heard: list[dict[str, Any]] = page.evaluate(said)
         voices = {
             "ada": {"voice": "Alice", "lang": "en-GB", "rate": 1.2, "pitch": 0.9},
@@ -283,5 +283,5 @@ def test_a_browser_without_voices_says_so(browser: Browser, tmp_path: Path) -> N
         moot.wait(debate)
         page = tab.open(f"/air/{on}/{debate}")  # Chromium without a head has none
         page.get_by_role("button", name="Read aloud").click()
-        expect(page.get_by_text("This browser has no voices to read with.")).to_be_visible()
+        expect(page.get_by_text("This browser has no voices for reading aloud.")).to_be_visible()
         expect(page.get_by_role("button", name="Read aloud")).to_be_visible()

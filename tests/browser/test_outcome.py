@@ -226,7 +226,7 @@ def test_the_report_of_any_format(browser: Browser, moot: Served, debates: dict[
                 expect(
                     page.locator(f".speakers a[href$='#turn-{point['turn']}']").first
                 ).to_be_visible()
-        words = page.get_by_role("table", name="Words, and share of all")
+        words = page.get_by_role("table", name="Words and share")
         expect(words.get_by_role("row")).to_have_count(len(report["speakers"]) + 1)
         for title in ("Seconds per turn", "Words per turn"):
             expect(page.locator("figure", has_text=title)).to_contain_text(
@@ -234,8 +234,8 @@ def test_the_report_of_any_format(browser: Browser, moot: Served, debates: dict[
             )
         table = page.get_by_role("region", name="Statistics per speaker")
         expect(table.get_by_role("row")).to_have_count(len(report["speakers"]) + 2)
-        page.get_by_text("Each turn in figures").click()
-        each = page.get_by_role("region", name="Each turn in figures")
+        page.get_by_text("Figures by turn").click()
+        each = page.get_by_role("region", name="Figures by turn")
         expect(each.get_by_role("row")).to_have_count(report["totals"]["turns"] + 1)
 
 
@@ -243,7 +243,7 @@ def test_what_is_missing_is_said(browser: Browser, moot: Served, debates: dict[s
     with visit(browser, moot.url) as tab:
         page = opened(tab, debates["degraded"])
         main = page.locator("main")
-        expect(main).to_contain_text("Degraded. It went on without something")
+        expect(main).to_contain_text("Degraded. It continued without something")
         expect(main.locator(".notice.warn")).to_contain_text("Judge did not speak, ")
         expect(main.locator(".notice.warn")).to_contain_text("The model declined to answer.")
         expect(main).to_contain_text("The Judge gave no verdict")
@@ -282,7 +282,7 @@ def test_a_file_that_somebody_spoiled(browser: Browser, moot: Served) -> None:
     with visit(browser, moot.url) as tab:
         page = opened(tab, debate_id)
         expect(page.get_by_role("heading", level=1)).to_have_text("Ship it")
-        expect(page.locator("main")).to_contain_text("which cannot be read here")
+        expect(page.locator("main")).to_contain_text("which could not be read")
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_axe_finds_nothing(
             shown = shown[theme == "dark" :: 2]
         for name in shown:
             page = opened(tab, debates[name])
-            page.get_by_text("Each turn in figures").click()
+            page.get_by_text("Figures by turn").click()
             assert violations(page) == [], name
             wide = "one => one.scrollWidth - one.clientWidth"
             assert page.locator(".outcome").evaluate(wide) <= 0
@@ -389,7 +389,7 @@ def test_a_long_motion_can_be_read_to_its_end(browser: Browser, moot: Served) ->
         heading = page.get_by_role("heading", level=1)
         hidden = "one => one.scrollHeight - one.clientHeight"
         assert heading.evaluate(hidden) > 20
-        page.get_by_role("button", name="Read all of it").click()
+        page.get_by_role("button", name="Show more").click()
         assert heading.evaluate(hidden) <= 2
-        page.get_by_role("button", name="Show less of it").click()
+        page.get_by_role("button", name="Show less").click()
         assert heading.evaluate(hidden) > 20

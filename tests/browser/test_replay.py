@@ -86,7 +86,7 @@ def filed(moot: Served, debate_id: str) -> Path:
 
 
 def scrubber(page: Page) -> Any:
-    return page.get_by_role("slider", name="Place in the debate")
+    return page.get_by_role("slider", name="Position in the debate")
 
 
 def times(moot: Served, debate_id: str) -> list[tuple[float, float]]:
@@ -257,7 +257,7 @@ def test_what_is_wrong_with_the_files_is_listed(browser: Browser, moot: Served) 
     (filed(moot, debate_id) / "report.md").write_text("Somebody was here.")
     with visit(browser, moot.url) as tab:
         page = opened(tab, debate_id)
-        mark = page.get_by_text(re.compile(r"⚠ \d+ findings? in its files"))
+        mark = page.get_by_text(re.compile(r"⚠ \d+ problems? in its files"))
         expect(mark).to_be_visible()
         mark.focus()
         page.keyboard.press("Enter")
@@ -273,7 +273,7 @@ def test_what_cannot_be_played(browser: Browser, moot: Served) -> None:
     moot.wait(silent)
     with visit(browser, moot.url) as tab:
         page = tab.open(f"/d/{waiting}/replay")
-        expect(page.get_by_role("heading", level=1)).to_have_text("Not over yet")
+        expect(page.get_by_role("heading", level=1)).to_have_text("This debate is not over yet")
         assert violations(page) == []
         page.get_by_role("link", name="Go to the debate").click()
         expect(page).to_have_url(f"{moot.url}/d/{waiting}")
@@ -365,7 +365,7 @@ def opens_its_outcome(page: Page, path: str) -> None:
     page.goto(path.replace("/replay", "/outcome"))
     took = page.locator("#statistics + p")
     expect(took).to_contain_text(f"{LONG:,} turns")
-    page.get_by_text("Each turn in figures").click()
+    page.get_by_text("Figures by turn").click()
     expect(page.get_by_role("button", name="Show 100 more")).to_be_visible()
 
 

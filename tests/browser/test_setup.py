@@ -51,28 +51,28 @@ def test_what_is_wrong_is_said_as_one_types(browser: Browser, moot: Served) -> N
         page.get_by_role("radio", name="Custom").check()
         page.get_by_role("button", name="Next").click()
         motion = page.get_by_label("Motion")
-        expect(page.get_by_text("Say what is to be debated.")).to_be_visible()
+        expect(page.get_by_text("Say what the debate is about.")).to_be_visible()
         expect(motion).to_be_focused()
         expect(motion).to_have_attribute("aria-invalid", "true")
         motion.fill("x" * 4001)
-        expect(page.get_by_text("It has 4,001 characters")).to_be_visible()
+        expect(page.get_by_text("4,001 characters; the limit is 4,000.")).to_be_visible()
         motion.fill("Should we ship on Fridays?")
         expect(motion).to_have_attribute("aria-invalid", "false")
         page.get_by_label("Rounds", exact=True).fill("51")
-        expect(page.get_by_text("Between 1 and 50.")).to_be_visible()
+        expect(page.get_by_text("Must be between 1 and 50.")).to_be_visible()
         page.get_by_label("Rounds", exact=True).fill("1")
         page.get_by_role("button", name="Next").click()
 
         second = page.get_by_role("group", name="Seat 2")
         second.get_by_label("Name").fill("ada")
-        expect(second.get_by_text("Somebody else has this name.")).to_be_visible()
+        expect(second.get_by_text("This name is already taken.")).to_be_visible()
         page.get_by_role("button", name="Start the debate").click()
         expect(second.get_by_label("Name")).to_be_focused()
         second.get_by_label("Name").fill("Zoë")
         page.get_by_text("Limits").click()
-        page.get_by_label("Seconds for a turn").fill("200")
-        expect(page.get_by_text("Between 5 and 120.")).to_be_visible()
-        page.get_by_label("Seconds for a turn").fill("20")
+        page.get_by_label("Longest silence").fill("200")
+        expect(page.get_by_text("Must be between 5 and 120.")).to_be_visible()
+        page.get_by_label("Longest silence").fill("20")
         page.get_by_role("button", name="Start the debate").click()
         made = moot.wait(id_of(page))
         assert made["options"] == {"rounds": 1}
@@ -87,12 +87,12 @@ def test_the_last_cast_and_saved_agents_come_back(browser: Browser, moot: Served
         page.get_by_role("radio", name="Standard").check()
         page.get_by_label("Motion").fill("Who was here before?")
         page.get_by_role("button", name="Next").click()
-        page.get_by_text("With a host who opens").uncheck()
+        page.get_by_text("Include a host, who opens").uncheck()
         page.get_by_role("button", name="Add a seat").click()
         third = page.get_by_role("group", name="Seat 3")
         third.get_by_label("Name").fill("Marie")
         third.get_by_label("Stance").select_option("neutral")
-        third.get_by_text("Bio: none").click()
+        third.get_by_text("Bio (empty)").click()
         third.get_by_role("textbox", name="Bio").fill("Twice a laureate.")
         third.get_by_label("Model").select_option("…")
         third.get_by_label("Model: provider:name").fill("local:tiny")
@@ -120,7 +120,7 @@ def test_the_last_cast_and_saved_agents_come_back(browser: Browser, moot: Served
             page.get_by_role("group", name="Seat 3").get_by_label("Name", exact=True)
         ).to_have_value("Marie")
         first = page.get_by_role("group", name="Seat 1")
-        first.get_by_label("take a saved agent").select_option("Marie")
+        first.get_by_label("use a saved agent").select_option("Marie")
         expect(first.get_by_role("textbox", name="Bio")).to_have_value("Twice a laureate.")
 
 
@@ -141,7 +141,7 @@ def test_a_council_has_its_own_short_form(browser: Browser, moot: Served) -> Non
         page.get_by_label("Problem").fill("Should we move to Postgres?")
         page.get_by_role("button", name="Next").click()
         expect(page.get_by_role("group", name="Seat 1")).to_have_count(0)
-        page.get_by_label("What should come of it").select_option("planning")
+        page.get_by_label("Type of output").select_option("planning")
         page.get_by_label("Constraints").fill("no downtime\n\nby June")
         page.get_by_label("Critic").select_option("…")
         page.get_by_label("Critic: provider:name").fill("local:sharp")
@@ -210,14 +210,14 @@ def test_a_format_of_ones_own_with_roles_runs_as_itself(browser: Browser, tmp_pa
         page.get_by_role("button", name="Next").click()
         expect(page.get_by_role("group", name="Seat 1")).to_have_count(0)
         author = page.get_by_label("Author")
-        expect(author).to_contain_text("The format’s choice (local:understudy)")
+        expect(author).to_contain_text("Format default (local:understudy)")
         expect(author).to_have_accessible_description("Propose something that can be done.")
         page.get_by_label("Critic").select_option("…")
         page.get_by_label("Critic: provider:name").fill("nobody:here")
-        expect(page.get_by_text("There is no provider nobody")).to_be_visible()
+        expect(page.get_by_text("Unknown provider nobody")).to_be_visible()
         page.get_by_label("Critic: provider:name").fill("local:understudy")
         page.get_by_label("Constraints").fill("no downtime")
-        page.get_by_label("Kept in the records as").select_option("worklog")
+        page.get_by_label("Record type").select_option("worklog")
         assert not violations(page)
         page.get_by_role("button", name="Start the debate").click()
         made = moot.wait(id_of(page))
@@ -250,9 +250,9 @@ def test_a_jury_of_three_decides_by_a_vote(browser: Browser, tmp_path: Path) -> 
         page.get_by_role("button", name="Next").click()
         expect(page.get_by_role("group", name="Seat 3")).to_be_visible()
         expect(page.get_by_label("Stance")).to_have_count(0)  # each finds its own position
-        page.get_by_label("What should come of it").select_option("evaluation")
+        page.get_by_label("Type of output").select_option("evaluation")
         assert not violations(page)
-        page.get_by_role("button", name="Keep for later").click()
+        page.get_by_role("button", name="Save for later").click()
         debate_id = id_of(page)
         page.get_by_role("button", name="Start", exact=True).click()
         made = moot.wait(debate_id)
@@ -281,12 +281,12 @@ def test_one_that_is_kept_for_later_waits_to_be_started(browser: Browser, moot: 
         page.get_by_role("radio", name="Duel").check()
         page.get_by_label("Motion").fill("Later?")
         page.get_by_role("button", name="Next").click()
-        page.get_by_role("button", name="Keep for later").click()
+        page.get_by_role("button", name="Save for later").click()
         debate_id = id_of(page)
-        expect(page.get_by_text("It waits to be started.")).to_be_visible()
+        expect(page.get_by_text("Not started yet.")).to_be_visible()
         page.get_by_role("button", name="Start", exact=True).click()
         moot.wait(debate_id)
-        expect(page.get_by_text("It reached its number of turns.")).to_be_visible()
+        expect(page.get_by_text("It reached its turn limit.")).to_be_visible()
 
 
 def test_what_was_entered_outlives_back_and_reload(browser: Browser, moot: Served) -> None:
@@ -301,7 +301,7 @@ def test_what_was_entered_outlives_back_and_reload(browser: Browser, moot: Serve
         name = page.get_by_role("group", name="Seat 2").get_by_label("Name", exact=True)
         name.fill("Zoë")
         page.get_by_text("Limits").click()
-        page.get_by_label("Cost in all").fill("0,5")
+        page.get_by_label("Total cost").fill("0,5")
         page.reload()
         expect(name).to_have_value("Zoë")
         page.go_back()
@@ -336,18 +336,18 @@ def test_no_such_provider_and_no_such_amount(browser: Browser, moot: Served) -> 
         model = first.get_by_label("Model: provider:name")
         for typed in ("bogus:thing", "http://evil"):
             model.fill(typed)
-            wrong = f"There is no provider {typed.partition(':')[0]}; there are "
+            wrong = f"Unknown provider {typed.partition(':')[0]}. Choose one of "
             expect(first.get_by_text(wrong)).to_contain_text("openai")
         page.get_by_role("button", name="Start the debate").click()
         expect(page.get_by_text("Something above needs your attention.")).to_be_visible()
         for typed in ("anthropic:some", "google", "local:tiny"):
             model.fill(typed)
-            expect(first.get_by_text("There is no provider")).to_have_count(0)
+            expect(first.get_by_text("Unknown provider")).to_have_count(0)
         page.get_by_text("Limits").click()
         for typed in ("1,000", "much", "0.5.5"):
-            page.get_by_label("Cost in all").fill(typed)
+            page.get_by_label("Total cost").fill(typed)
             expect(page.get_by_text("An amount such as 0.50")).to_be_visible()
-        page.get_by_label("Cost in all").fill("0.25")
+        page.get_by_label("Total cost").fill("0.25")
         expect(page.get_by_text("An amount such as 0.50")).to_have_count(0)
 
 
@@ -361,10 +361,10 @@ def test_who_will_speak_is_said_before_it_starts(browser: Browser, tmp_path: Pat
     with served(tmp_path / "home") as moot, visit(browser, moot.url) as tab:
         page = tab.open("/new")
         to_cast(page, "Classic")
-        who = page.locator("p", has_text="Who speaks:")
+        who = page.locator("p", has_text="Speakers:")
         understudy = "the understudy, which is not a model"
         expect(who).to_have_text(
-            f"Who speaks: Ada: {understudy} · Ben: {understudy} · host: {understudy}"
+            f"Speakers: Ada: {understudy} · Ben: {understudy} · host: {understudy}"
         )
         weak = page.get_by_text(f"The host is {understudy}, and may not lead this debate reliably")
         expect(weak).to_be_visible()
@@ -403,19 +403,19 @@ def test_default_models_are_spread_over_the_seats(browser: Browser, moot: Served
         tab.context.route("**/providers", lambda route: route.fulfill(json=known))
         page = tab.open("/new")
         to_cast(page, "Classic")
-        who = page.locator("p", has_text="Who speaks:")
-        expect(who).to_have_text("Who speaks: Ada: Claude · Ben: OpenAI · host: Claude")
-        expect(page.get_by_label("Model").first).to_contain_text("The default (claude, openai)")
+        who = page.locator("p", has_text="Speakers:")
+        expect(who).to_have_text("Speakers: Ada: Claude · Ben: OpenAI · host: Claude")
+        expect(page.get_by_label("Model").first).to_contain_text("Default (claude, openai)")
         page.get_by_role("group", name="Seat 1").get_by_label("Model").select_option("openai:gpt-5")
-        expect(who).to_have_text("Who speaks: Ada: OpenAI · Ben: Claude · host: Claude")
+        expect(who).to_have_text("Speakers: Ada: OpenAI · Ben: Claude · host: Claude")
         page.get_by_role("group", name="Host").get_by_label("Model").select_option("local:tiny")
-        expect(who).to_have_text("Who speaks: Ada: OpenAI · Ben: Claude · host: local:tiny")
+        expect(who).to_have_text("Speakers: Ada: OpenAI · Ben: Claude · host: local:tiny")
         weak = "The host is local:tiny, which is a small model, and may not lead this debate"
         expect(page.get_by_text(weak)).to_be_visible()
         page.get_by_role("button", name="Back").click()
         to_cast(page, "Council")
         expect(who).to_have_text(
-            "Who speaks: Proponent: Claude · Critic: OpenAI · Analyst: Claude · "
+            "Speakers: Proponent: Claude · Critic: OpenAI · Analyst: Claude · "
             "Synthesizer: OpenAI · Judge: OpenAI"  # the Judge is unlike the Proponent
         )
 
@@ -443,7 +443,7 @@ def test_the_question_for_the_token_cannot_be_closed(browser: Browser, tmp_path:
             page.wait_for_timeout(50)
         expect(dialog).to_be_visible()
         dialog.get_by_label("Token").fill(secret)
-        dialog.get_by_role("button", name="Go on").click()
+        dialog.get_by_role("button", name="Continue").click()
         expect(page.get_by_label("Motion")).to_be_visible()
 
 
@@ -451,11 +451,11 @@ def test_what_is_not_there_is_said_to_people(browser: Browser, moot: Served) -> 
     with visit(browser, moot.url) as tab:
         for path in ("/d/", "/d/debate_20261115_120000_abcdef/foo", "/foo/bar"):
             page = tab.open(path)
-            expect(page.get_by_role("heading", level=1)).to_have_text("There is nothing here")
+            expect(page.get_by_role("heading", level=1)).to_have_text("Page not found")
             page.close()
         for rest in ("", "/outcome", "/replay"):
             page = tab.open(f"/d/debate_20261115_120000_abcdef{rest}")
-            expect(page.locator("main")).to_contain_text("There is no such debate here.")
+            expect(page.locator("main")).to_contain_text("There is no such debate.")
             expect(page.locator("main").get_by_text("All debates")).to_be_visible()
             page.close()
     answer = moot.http.get("/foo/bar")

@@ -39,22 +39,22 @@ def test_an_agent_is_made_changed_and_deleted(browser: Browser, moot: Served) ->
     with visit(browser, moot.url) as tab:
         page = tab.open("/studio/agents")
         page.get_by_role("button", name="Add an agent").click()
-        form = page.get_by_role("form", name="A new agent")
+        form = page.get_by_role("form", name="New agent")
         expect(form.get_by_label("Name")).to_be_focused()
         form.get_by_label("Bio").fill("Counts before she speaks.")
-        form.get_by_role("button", name="Add the agent").click()
-        expect(form.get_by_text("Give it a name.")).to_be_visible()
+        form.get_by_role("button", name="Add agent").click()
+        expect(form.get_by_text("Enter a name.")).to_be_visible()
         expect(form.get_by_label("Name")).to_be_focused()
         form.get_by_label("Name").fill("Vera Lind")
         form.get_by_label("Stance").select_option("pro")
         form.get_by_label("Language").fill("no language")
         form.get_by_label("Speed").fill("1.2")
         assert violations(page) == []
-        form.get_by_role("button", name="Add the agent").click()
+        form.get_by_role("button", name="Add agent").click()
         expect(form.get_by_text("is a language like en-GB")).to_be_visible()
         expect(form.get_by_label("Language")).to_be_focused()
         form.get_by_label("Language").fill("sv")
-        form.get_by_role("button", name="Add the agent").click()
+        form.get_by_role("button", name="Add agent").click()
         card = page.get_by_role("article", name="Vera Lind")
         expect(card).to_contain_text("Counts before she speaks.")
         expect(page.get_by_role("button", name="Add an agent")).to_be_focused()
@@ -62,8 +62,8 @@ def test_an_agent_is_made_changed_and_deleted(browser: Browser, moot: Served) ->
         assert (kept["stance"], kept["bio"]) == ("pro", "Counts before she speaks.")
         assert kept["voice"] == {"lang": "sv", "name": "", "rate": 1.2, "pitch": 1.0}
 
-        card.get_by_role("button", name="Change Vera Lind").click()
-        form = page.get_by_role("form", name="Change Vera Lind")
+        card.get_by_role("button", name="Edit Vera Lind").click()
+        form = page.get_by_role("form", name="Edit Vera Lind")
         form.get_by_label("Name").fill("Vera Berg")
         form.get_by_label("Model").select_option("…")
         form.get_by_label("Model: provider:name").fill("local:tiny")
@@ -123,20 +123,20 @@ def test_a_bad_cron_line_is_said_at_its_field_and_nothing_is_lost(
     with visit(browser, moot.url, timezone_id="Europe/Oslo") as tab:
         page = tab.open("/studio/stations")
         page.get_by_role("button", name="Add a station").click()
-        form = page.get_by_role("form", name="A new station")
+        form = page.get_by_role("form", name="New station")
         expect(form.get_by_label("Time zone")).to_have_value("Europe/Oslo")
         form.get_by_label("Name").fill("Late Line")
         form.get_by_label("About").fill("After hours.")
         form.get_by_label("Motions").fill("Is it late?\n\nIs it early?\n")
         form.get_by_label("Quin").check()
         form.get_by_label("Pia").check()
-        form.get_by_label("Airs by itself").select_option("own")
+        form.get_by_label("Schedule").select_option("own")
         cron = form.get_by_label("Cron line")
         cron.fill("61 * * * *")
-        form.get_by_label("A missed time").select_option("skip")
-        form.get_by_label("Most turns").fill("4")
+        form.get_by_label("Missed slots").select_option("skip")
+        form.get_by_label("Maximum turns").fill("4")
         form.get_by_label("Public").uncheck()
-        form.get_by_role("button", name="Add the station").click()
+        form.get_by_role("button", name="Add station").click()
         expect(form.get_by_text("The cron line cannot be used")).to_be_visible()
         expect(cron).to_be_focused()
         expect(cron).to_have_attribute("aria-invalid", "true")
@@ -145,7 +145,7 @@ def test_a_bad_cron_line_is_said_at_its_field_and_nothing_is_lost(
         expect(form.get_by_label("Quin")).to_be_checked()
         cron.fill("15 * * * *")
         expect(form.get_by_text("The cron line cannot be used")).to_have_count(0)
-        form.get_by_role("button", name="Add the station").click()
+        form.get_by_role("button", name="Add station").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Late Line")
         kept = moot.http.get("/stations/late-line").json()
         wanted = {
@@ -157,13 +157,13 @@ def test_a_bad_cron_line_is_said_at_its_field_and_nothing_is_lost(
         assert {name: kept[name] for name in wanted} == wanted
         expect(page.get_by_text("From the pool, as it stands")).to_be_visible()
 
-        page.get_by_role("button", name="Change", exact=True).click()
-        form = page.get_by_role("form", name="Change Late Line")
-        expect(form.get_by_label("Airs by itself")).to_have_value("hourly")
-        form.get_by_label("Airs by itself").select_option("weekdays")
+        page.get_by_role("button", name="Edit", exact=True).click()
+        form = page.get_by_role("form", name="Edit Late Line")
+        expect(form.get_by_label("Schedule")).to_have_value("hourly")
+        form.get_by_label("Schedule").select_option("weekdays")
         form.get_by_label("At", exact=True).fill("07:30")
         form.get_by_role("button", name="Save").click()
-        expect(page.get_by_role("button", name="Change", exact=True)).to_be_focused()
+        expect(page.get_by_role("button", name="Edit", exact=True)).to_be_focused()
         changed = moot.http.get("/stations/late-line").json()
         assert changed["cron"] == "30 7 * * 1-5"
         assert {name: changed[name] for name in wanted} == {**wanted, "cron": "30 7 * * 1-5"}
@@ -200,7 +200,7 @@ def test_what_waits_is_moved_taken_off_and_aired(
         schedule(page, "First?", "2031-01-31T18:00")
         schedule(page, "Second?", "2031-02-01T18:00")
         schedule(page, "Third?", "2031-02-02T18:00")
-        waiting = page.get_by_role("list", name="What waits")
+        waiting = page.get_by_role("list", name="Queue")
         expect(waiting.locator("li")).to_have_count(3)
         assert motions(waiting) == ["First?", "Second?", "Third?"]
         later = waiting.get_by_role("button", name="Later: First?")
@@ -220,9 +220,9 @@ def test_what_waits_is_moved_taken_off_and_aired(
             ("First?", "2031-02-02T09:00"),
         ]
 
-        waiting.get_by_role("button", name="Take off Second?").click()
-        dialog = page.get_by_role("dialog", name="Take it off the programme?")
-        dialog.get_by_role("button", name="Take it off").click()
+        waiting.get_by_role("button", name="Remove Second?").click()
+        dialog = page.get_by_role("dialog", name="Remove it from the programme?")
+        dialog.get_by_role("button", name="Remove").click()
         expect(waiting.locator("li")).to_have_count(2)
         assert moot.http.get(f"/debates/{kept[0]['id']}").json()["status"] == "stopped"
 
@@ -236,12 +236,12 @@ def test_what_waits_is_moved_taken_off_and_aired(
             listen = now.get_by_role("link", name="Listen")
             expect(listen).to_have_attribute("href", f"/air/{here['id']}/{kept[2]['id']}")
             waiting.get_by_role("button", name="Air now Third?").click()
-            expect(waiting).to_contain_text("As soon as the air is free")
+            expect(waiting).to_contain_text("As soon as the station is free")
             assert violations(page) == []
         finally:
             stage.held = False
         moot.wait(kept[2]["id"])
-        was = page.get_by_role("region", name="What was")
+        was = page.get_by_role("region", name="Past")
         expect(was.get_by_role("link", name="Report of First?")).to_be_visible()
         expect(was.get_by_role("link", name="Report of Third?")).to_be_visible()
         was.get_by_role("link", name="Report of First?").click()
@@ -271,10 +271,10 @@ def test_a_saved_agent_takes_a_seat_and_old_ones_are_saved_once(
         assert moot.http.get("/agents/nils").json()["bio"] == "Knows nets."  # as the service has it
 
         first = page.get_by_role("group", name="Seat 1")
-        first.get_by_label("take a saved agent").select_option("nils")
+        first.get_by_label("use a saved agent").select_option("nils")
         expect(first.get_by_label("Model: provider:name")).to_have_value("local:tiny")
         second = page.get_by_role("group", name="Seat 2")
-        second.get_by_label("take a saved agent").select_option("old-uma")
+        second.get_by_label("use a saved agent").select_option("old-uma")
         second.get_by_label("Stance").select_option("pro")
         page.get_by_role("button", name="Start the debate").click()
         page.wait_for_url("**/d/debate_*")
@@ -302,7 +302,7 @@ def test_a_phone_in_the_dark_shows_it_all(browser: Browser, moot: Served) -> Non
             assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
         page.goto(f"{moot.url}/studio/stations/{here['id']}")
         page.get_by_role("button", name="Schedule a conversation").click()
-        page.get_by_role("button", name="Change", exact=True).click()
+        page.get_by_role("button", name="Edit", exact=True).click()
         assert violations(page) == []
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
         page.goto(f"{moot.url}/studio/stations/nowhere")

@@ -4,7 +4,7 @@ import type { Table, Turn } from '../api/types'
 import { deal, findVoices, type Part } from './voices'
 
 const PLAIN: Voice = { lang: '', name: '', rate: 1, pitch: 1 }
-const NO_VOICES = 'This browser has no voices to read with.'
+const NO_VOICES = 'This browser has no voices for reading aloud.'
 
 /** What is read from: it grows while it is listened to. */
 interface Source {
@@ -114,7 +114,7 @@ export class Aloud {
     said.onerror = () => {
       if (nth !== this.#nth) return // it was cancelled
       this.stop()
-      this.problem = 'The browser’s voice failed. You can try again.'
+      this.problem = 'The browser’s voice failed. Try again.'
     }
     this.#said = said
     speechSynthesis.speak(said)

@@ -8,7 +8,7 @@ const BLOCKS = 'p, li, h3, h4, h5, h6, tr, blockquote, pre, br, hr'
 
 export function pieces(markdown: string): string[] {
   const { body } = new DOMParser().parseFromString(render(markdown.slice(0, MOST)), 'text/html')
-  for (const pre of body.querySelectorAll('pre')) pre.textContent = 'Some code, which is not read.'
+  for (const pre of body.querySelectorAll('pre')) pre.textContent = 'Code, not read aloud.'
   for (const cell of body.querySelectorAll('td, th')) cell.after(', ')
   for (const block of body.querySelectorAll(BLOCKS)) block.after('\n')
   const lines = (body.textContent ?? '')

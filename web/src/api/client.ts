@@ -8,14 +8,14 @@ export class Refused extends Error {
     readonly status: number,
     readonly problem: Partial<Problem>,
   ) {
-    super(problem.detail ?? `The service answered ${status}.`)
+    super(problem.detail ?? `The service returned ${status}.`)
   }
 }
 
 /** The service cannot be reached. */
 export class Unreachable extends Error {
   constructor() {
-    super('The service does not answer. Is `moot serve` running?')
+    super('The service is not responding. Is `moot serve` running?')
   }
 }
 
@@ -69,7 +69,7 @@ async function problem(response: Response, path: string): Promise<Partial<Proble
   try {
     const found = (await response.json()) as Partial<Problem>
     const isDebate = response.status === 404 && /^\/debates\/[^/?]+$/.test(path)
-    return isDebate ? { ...found, detail: 'There is no such debate here.' } : found // its own words are for programs
+    return isDebate ? { ...found, detail: 'There is no such debate.' } : found // its own words are for programs
   } catch {
     return {}
   }

@@ -10,7 +10,7 @@ const LIVE: Status[] = ['queued', 'running', 'paused', 'ending']
 
 export const FILTERS = {
   all: { label: 'All', statuses: [] as Status[] },
-  live: { label: 'Under way', statuses: LIVE },
+  live: { label: 'In progress', statuses: LIVE },
   scheduled: { label: 'Scheduled', statuses: ['scheduled'] as Status[] },
   completed: { label: 'Completed', statuses: ['completed'] as Status[] },
   broken: { label: 'Stopped or failed', statuses: ['stopped', 'failed'] as Status[] },

@@ -33,9 +33,9 @@ export async function consistencyOf(id: string): Promise<Consistency> {
 function inWorker(asked: object, take: (portion: Portion) => void): Promise<void> {
   const worker = new Worker(new URL('./reader.ts', import.meta.url), { type: 'module' })
   const whole = new Promise<void>((resolve, reject) => {
-    worker.onerror = () => reject(new Error('The answer could not be read.'))
+    worker.onerror = () => reject(new Error('The response could not be read.'))
     worker.onmessage = (event: MessageEvent<Portion>) => {
-      if (event.data.failed) return reject(new Error('The answer could not be read.'))
+      if (event.data.failed) return reject(new Error('The response could not be read.'))
       take(event.data)
       if (event.data.done) resolve()
     }

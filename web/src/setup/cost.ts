@@ -5,4 +5,4 @@ export function readCost(typed: string): number | null {
   return !written ? null : clear ? Number(written.replace(',', '.')) : NaN
 }
 
-export const COST_HELP = 'An amount such as 0.50 or 0,50; thousands without a sign between.'
+export const COST_HELP = 'Enter an amount such as 0.50 or 0,50, without a thousands separator.'

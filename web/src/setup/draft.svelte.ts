@@ -13,10 +13,10 @@ const MOST_CONSTRAINTS = 20
 const NAMES = ['Ada', 'Ben', 'Cleo', 'Dov', 'Edda', 'Finn', 'Gita', 'Hugo', 'Ines', 'Jun', 'Kaya', 'Leo']
 
 export const LIMITS = {
-  max_turn_seconds: { label: 'Seconds for a turn', min: 5, max: 120, usual: 35, step: 1 },
-  max_turn_tokens: { label: 'Tokens for a turn', min: 128, max: 4096, usual: 900, step: 1 },
-  max_total_tokens: { label: 'Tokens in all', min: 1, max: 1e12, usual: null, step: 1 },
-  max_cost_usd: { label: 'Cost in all, US$', min: 0, max: 1e6, usual: null, step: 'any' },
+  max_turn_seconds: { label: 'Longest silence (seconds)', min: 5, max: 120, usual: 35, step: 1 },
+  max_turn_tokens: { label: 'Tokens per turn', min: 128, max: 4096, usual: 900, step: 1 },
+  max_total_tokens: { label: 'Total tokens', min: 1, max: 1e12, usual: null, step: 1 },
+  max_cost_usd: { label: 'Total cost (US$)', min: 0, max: 1e6, usual: null, step: 'any' },
 } as const
 export type Limit = keyof typeof LIMITS
 export const LIMIT_NAMES = Object.keys(LIMITS) as Limit[]
@@ -194,9 +194,9 @@ export class Draft {
   )
 
   #motionProblems(): [string, string][] {
-    if (!this.motion.trim()) return [['motion', 'Say what is to be debated.']]
+    if (!this.motion.trim()) return [['motion', 'Say what the debate is about.']]
     if (this.motion.length > MOST_MOTION) {
-      return [['motion', `It has ${this.motion.length.toLocaleString('en')} characters; ${MOST_MOTION.toLocaleString('en')} is the most.`]]
+      return [['motion', `${this.motion.length.toLocaleString('en')} characters; the limit is ${MOST_MOTION.toLocaleString('en')}.`]]
     }
     return []
   }
@@ -212,7 +212,7 @@ export class Draft {
       const format = this.format
       if (problem) found.push(['limits.max_turns', problem])
       else if (format && this.legs(format).some((leg) => leg.turns === 0)) {
-        found.push(['limits.max_turns', 'That leaves no turn for the debate itself.'])
+        found.push(['limits.max_turns', 'That leaves no turns for the debate itself.'])
       }
     }
     return found
@@ -224,11 +224,11 @@ export class Draft {
     const names = new Set<string>()
     const check = (agent: Agent, field: string, usual = ''): void => {
       const name = (agent.name.trim() || usual).toLowerCase()
-      if (!name) found.push([`${field}.name`, 'Give it a name.'])
-      else if (names.has(name)) found.push([`${field}.name`, 'Somebody else has this name.'])
-      else if (name.length > MOST_NAME) found.push([`${field}.name`, `${MOST_NAME} characters is the most.`])
+      if (!name) found.push([`${field}.name`, 'Enter a name.'])
+      else if (names.has(name)) found.push([`${field}.name`, 'This name is already taken.'])
+      else if (name.length > MOST_NAME) found.push([`${field}.name`, `At most ${MOST_NAME} characters.`])
       names.add(name)
-      if (agent.bio.length > MOST_BIO) found.push([`${field}.bio`, `It has ${agent.bio.length.toLocaleString('en')} characters; ${MOST_BIO.toLocaleString('en')} is the most.`])
+      if (agent.bio.length > MOST_BIO) found.push([`${field}.bio`, `${agent.bio.length.toLocaleString('en')} characters; the limit is ${MOST_BIO.toLocaleString('en')}.`])
       const wrong = this.#modelProblem(agent.model)
       if (wrong) found.push([`${field}.model`, wrong])
     }
@@ -243,10 +243,10 @@ export class Draft {
   #modelProblem(typed: string): string {
     const model = typed.trim()
     if (!model) return ''
-    if (!/^[\w.-]+(:.+)?$/.test(model)) return 'A model is written provider:name.'
+    if (!/^[\w.-]+(:.+)?$/.test(model)) return 'Write a model as provider:name.'
     const provider = model.split(':')[0] ?? ''
     if (!this.providers.length || [...this.providers, ...ALIASES].includes(provider.toLowerCase())) return ''
-    return `There is no provider ${provider}; there are ${this.providers.join(', ')}.`
+    return `Unknown provider ${provider}. Choose one of ${this.providers.join(', ')}.`
   }
 
   #roleProblems(): [string, string][] {
@@ -257,7 +257,7 @@ export class Draft {
   }
 
   #briefProblems(): [string, string][] {
-    return this.#constraints().length > MOST_CONSTRAINTS ? [['constraints', `${MOST_CONSTRAINTS} is the most.`]] : []
+    return this.#constraints().length > MOST_CONSTRAINTS ? [['constraints', `At most ${MOST_CONSTRAINTS}.`]] : []
   }
 
   #limitProblems(): [string, string][] {
@@ -337,7 +337,7 @@ const filled = ({ name, bio, model }: Agent): { name: string; bio?: string; mode
 
 function outside(value: number | null, min: number, max: number, whole: boolean): string {
   if (value === null || Number.isNaN(value) || value < min || value > max) {
-    return `Between ${min.toLocaleString('en')} and ${max.toLocaleString('en')}.`
+    return `Must be between ${min.toLocaleString('en')} and ${max.toLocaleString('en')}.`
   }
-  return whole && !Number.isInteger(value) ? 'A whole number.' : ''
+  return whole && !Number.isInteger(value) ? 'Must be a whole number.' : ''
 }

@@ -1,10 +1,10 @@
 /** A cron line, and the few kinds of it that are asked for in words. */
 export const HOWS = {
-  never: 'Not by itself',
+  never: 'No schedule',
   hourly: 'Every hour',
   daily: 'Every day at …',
   weekdays: 'Monday to Friday at …',
-  own: 'By a cron line',
+  own: 'Custom (cron)',
 } as const
 export type How = keyof typeof HOWS
 
@@ -49,9 +49,9 @@ export function lineOf({ how, minute, time, line }: Rhythm): string | null {
 /** “Every day at 18:00”; another line as it stands. */
 export function cronWords(line: string | null): string {
   const { how, minute, time } = rhythmOf(line)
-  if (how === 'never') return 'Nothing by itself'
-  if (how === 'own') return `By the cron line ${line}`
-  if (how === 'hourly') return minute ? `Every hour, ${minute} min past` : 'Every hour, on the hour'
+  if (how === 'never') return 'No schedule'
+  if (how === 'own') return `Cron: ${line}`
+  if (how === 'hourly') return minute ? `Every hour at ${minute} min past` : 'Every hour, on the hour'
   const [hour = 0, minutes = 0] = time.split(':').map(Number)
   return HOWS[how].replace('…', clock.format(Date.UTC(2000, 0, 1, hour, minutes)))
 }

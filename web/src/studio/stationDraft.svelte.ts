@@ -83,16 +83,16 @@ export class StationDraft {
     if (field === 'limits.max_cost_usd' && Number.isNaN(readCost(this.cost))) return COST_HELP
     if (field !== 'cron') return ''
     const { how, minute } = this.rhythm
-    if (how === 'hourly' && (minute === null || !Number.isInteger(minute) || minute < 0 || minute > 59)) return 'Between 0 and 59.'
+    if (how === 'hourly' && (minute === null || !Number.isInteger(minute) || minute < 0 || minute > 59)) return 'Must be between 0 and 59.'
     return ''
   }
 
   /** What must be given and is not. */
   missing(field: string): string {
     const { how, time, line } = this.rhythm
-    if (field === 'name' && !this.name.trim()) return 'Give it a name.'
-    if (field === 'zone' && !this.zone.trim()) return 'Choose a zone, such as UTC.'
-    if (field === 'cron' && how === 'own' && !line.trim()) return 'Write a line of five fields, or choose another rhythm.'
+    if (field === 'name' && !this.name.trim()) return 'Enter a name.'
+    if (field === 'zone' && !this.zone.trim()) return 'Choose a time zone, such as UTC.'
+    if (field === 'cron' && how === 'own' && !line.trim()) return 'Write a cron line of five fields, or choose another schedule.'
     return field === 'cron' && (how === 'daily' || how === 'weekdays') && !time ? 'Choose a time.' : ''
   }
 

@@ -15,14 +15,14 @@ const STATUSES: Record<Status, string> = {
 
 const REASONS: Record<StopReason, string> = {
   finished: 'It ran its full course.',
-  max_rounds: 'All its rounds were spoken.',
-  max_turns: 'It reached its number of turns.',
+  max_rounds: 'All rounds are complete.',
+  max_turns: 'It reached its turn limit.',
   agreement: 'The speakers agreed.',
   ended_by_user: 'It was ended early.',
   stopped_by_user: 'It was stopped.',
-  budget: 'It reached its budget.',
+  budget: 'It used up its budget.',
   provider_failed: 'A model could not be reached.',
-  structural_failure: 'Its outcome could not be put together.',
+  structural_failure: 'It could not be completed.',
 }
 
 export const STANCES: Record<Stance, string> = { pro: 'Pro', con: 'Con', neutral: 'Neutral' }
@@ -113,12 +113,12 @@ export function seatOf(debate: Pick<Table, 'participants' | 'host'>, actor: stri
 
 const ERRORS: Record<string, string> = {
   DEBATE_ERR_PROVIDER_AUTH: 'The key was refused.',
-  DEBATE_ERR_PROVIDER_RATE_LIMIT: 'The provider asked for fewer requests.',
+  DEBATE_ERR_PROVIDER_RATE_LIMIT: 'The provider’s rate limit was reached.',
   DEBATE_ERR_PROVIDER_TIMEOUT: 'The model did not answer in time.',
   DEBATE_ERR_PROVIDER_UNAVAILABLE: 'The provider could not be reached.',
   DEBATE_ERR_PROVIDER_REFUSED: 'The model declined to answer.',
   DEBATE_ERR_PROVIDER_EMPTY: 'The model said nothing.',
-  DEBATE_ERR_PROVIDER_INVALID: 'The answer did not have the shape that was asked for.',
+  DEBATE_ERR_PROVIDER_INVALID: 'The answer did not have the requested structure.',
   DEBATE_ERR_PROVIDER_CONTEXT: 'The debate has grown too long for this model.',
   DEBATE_ERR_PROVIDER_UNKNOWN_MODEL: 'The provider does not know this model.',
   DEBATE_ERR_BUDGET: 'The budget was used up.',
