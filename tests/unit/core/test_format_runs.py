@@ -443,7 +443,7 @@ def test_a_copy_of_the_council_with_other_words_comes_to_its_packet(tmp_path: Pa
     text = resources.files("moot.formats").joinpath("council.toml").read_text("utf-8")
     text = text.replace('name = "council"', 'name = "panel"', 1)
     text = text.replace('title = "Council"', 'title = "Panel"', 1)
-    text = text.replace("Decide. Name", "{name}, decide, and be brief. Name")
+    text = text.replace("Decide. Treat", "{name}, decide, and be brief. Treat")
     text = text.replace('name = "round2"', 'name = "round2"\ntitle = "Doubts"')
     text = text.replace('Judge = "Synthesizer"', 'Judge = "Proponent"')
     (tmp_path / "formats").mkdir()
