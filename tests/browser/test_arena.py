@@ -393,9 +393,7 @@ def test_after_a_stop_was_accepted_nothing_else_is_offered(
     with visit(browser, moot.url) as tab:
         page = tab.open(f"/d/{debate['id']}")
         page.locator("[data-state=speaking]").wait_for()
-        buttons = page.get_by_role("group", name="Debate controls").get_by_role(
-            "button"
-        )
+        buttons = page.get_by_role("group", name="Debate controls").get_by_role("button")
         expect(buttons).to_have_text(["Pause", "Stop", "End debate"])
         assert moot.post(f"/debates/{debate['id']}/stop").status_code == 202  # somebody else does
         expect(page.get_by_text("A stop was asked for")).to_be_visible()
