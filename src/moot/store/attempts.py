@@ -2,16 +2,18 @@
 
 from typing import Any
 
-from sqlalchemy import Text, bindparam, func, insert, or_, select, text, update
+from sqlalchemy import Text, bindparam, func, or_, select, text, update
 
 from moot.core.change import Attempt, Ended
-from moot.core.debate import Debate
-from moot.store.query import Connection, Query
+from moot.core.debate import NO_USAGE, Debate
+from moot.store.query import Connection, Query, adding, by
+from moot.store.rows import picked, usage_row
 from moot.store.tables import attempts
 
-START = Query(
-    insert(attempts).values({c.name: bindparam(c.name) for c in attempts.c if c.name != "id"})
-)
+_ENDED = (
+    "outcome", "error_code", "input_tokens", "output_tokens", "cost_usd", "estimated", "ended_at",
+)  # fmt: skip
+START = adding(attempts)
 END = Query(
     update(attempts)
     .where(
@@ -20,16 +22,8 @@ END = Query(
         # whoever made the call knows better than whoever thought it lost
         or_(attempts.c.outcome == "started", attempts.c.outcome == "unknown"),
     )
-    .values(
-        outcome=bindparam("outcome"),
-        error_code=bindparam("error_code"),
-        model=func.coalesce(bindparam("model", type_=Text), attempts.c.model),
-        input_tokens=bindparam("input_tokens"),
-        output_tokens=bindparam("output_tokens"),
-        cost_usd=bindparam("cost_usd"),
-        estimated=bindparam("estimated"),
-        ended_at=bindparam("ended_at"),
-    )
+    .values({name: bindparam(name) for name in _ENDED})
+    .values(model=func.coalesce(bindparam("model", type_=Text), attempts.c.model))
 )
 END_OPEN = Query(
     update(attempts)
@@ -44,56 +38,29 @@ LOST = Query(
         attempts.c.debate_id != bindparam("debate_id"),
     )
 )
-OF_DEBATE = Query(
-    select(attempts).where(attempts.c.debate_id == bindparam("debate_id")).order_by(attempts.c.n)
-)
+OF_DEBATE = Query(by(attempts.c.debate_id).order_by(attempts.c.n))
 
 
 def start(conn: Connection, debate_id: str, attempt: Attempt) -> None:
-    START.run(
-        conn,
-        {
-            "debate_id": debate_id,
-            "n": attempt.n,
-            "fence": attempt.fence,
-            "round": attempt.step.round,
-            "stage": attempt.step.stage,
-            "actor": attempt.step.actor,
-            "target": attempt.step.target,
-            "model": attempt.model,
-            "outcome": "started",
-            "error_code": None,
-            "input_tokens": 0,
-            "output_tokens": 0,
-            "cost_usd": 0.0,
-            "estimated": 0,
-            "started_at": attempt.started_at,
-            "ended_at": None,
-            "owner": attempt.owner,
-        },
-    )
+    row = {
+        **picked(attempt, ("n", "fence", "model", "started_at", "owner")),
+        **picked(attempt.step, ("round", "stage", "actor", "target")),
+        **usage_row(NO_USAGE),
+        "debate_id": debate_id,
+        "outcome": "started",
+        "error_code": None,
+        "ended_at": None,
+    }
+    START.run(conn, row)
 
 
 def end(conn: Connection, debate_id: str, ended: Ended) -> None:
+    row = {"b_debate_id": debate_id, "ended_at": ended.at}
     if ended.n is None:
-        params = {"b_debate_id": debate_id, "new_outcome": ended.outcome, "ended_at": ended.at}
-        END_OPEN.run(conn, params)
+        END_OPEN.run(conn, {**row, "new_outcome": ended.outcome})
         return
-    END.run(
-        conn,
-        {
-            "b_debate_id": debate_id,
-            "b_n": ended.n,
-            "outcome": ended.outcome,
-            "error_code": ended.error_code,
-            "model": ended.model,
-            "input_tokens": ended.usage.input_tokens,
-            "output_tokens": ended.usage.output_tokens,
-            "cost_usd": ended.usage.cost_usd,
-            "estimated": int(ended.usage.estimated),
-            "ended_at": ended.at,
-        },
-    )
+    told = picked(ended, ("outcome", "error_code", "model"))
+    END.run(conn, {**row, **told, **usage_row(ended.usage), "b_n": ended.n})
 
 
 def lost_beside(conn: Connection, debate: Debate) -> int:

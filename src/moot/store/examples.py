@@ -5,13 +5,9 @@ from importlib import resources
 
 def agents() -> str:
     """TOML, as it is brought in."""
-    return _read("agents")
+    return resources.files("moot").joinpath("agents.toml").read_text("utf-8")
 
 
 def stations() -> str:
     """TOML, as it is brought in; their agents are those of `agents()`."""
-    return _read("stations")
-
-
-def _read(name: str) -> str:
-    return resources.files("moot").joinpath(f"{name}.toml").read_text("utf-8")
+    return resources.files("moot").joinpath("stations.toml").read_text("utf-8")

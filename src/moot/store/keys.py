@@ -1,18 +1,16 @@
 """Requests that may come twice: each key, what came with it, and the debate that it made."""
 
-from sqlalchemy import bindparam, insert, select
-
 from moot.errors import ConflictError
 from moot.ports import Once
-from moot.store.query import Connection, Query
+from moot.store.query import Connection, Query, adding, by
 from moot.store.tables import keys
 
-KNOWN = Query(select(keys.c.digest, keys.c.debate_id).where(keys.c.key == bindparam("key")))
-KEEP = Query(insert(keys))
+KNOWN = Query(by(keys.c.key))
+KEEP = adding(keys)
 
 
 def made_by(conn: Connection, once: Once) -> str | None:
-    """The debate that this request made when it first came; None where it has not."""
+    """The debate that this request made when it first came; None if it has not come before."""
     rows = KNOWN.rows(conn, {"key": once.key})
     if not rows:
         return None

@@ -12,8 +12,9 @@ from typing import Any
 from sqlalchemy import bindparam, select
 
 from moot.ports import Found, Search
-from moot.store import runs, search
+from moot.store import runs
 from moot.store.query import Connection, Query, can_hold, planned_anew
+from moot.store.search import INDEXED, matching, words, words_of
 from moot.store.tables import conversations
 from moot.store.tables import runs as table
 from moot.wire.codec_station import BROADCASTING
@@ -42,23 +43,23 @@ _aired = table.join(conversations, conversations.c.debate_id == table.c.id)
 ON_AIR = Query(_candidates.select_from(_aired).where(_in_status))
 
 
-def find(conn: Connection, asked: Search) -> Found:
-    wanted = asked.format
-    if wanted is not None and (wanted in asked.hidden or not can_hold(wanted)):
+def find(conn: Connection, search: Search) -> Found:
+    wanted = search.format
+    if wanted is not None and (wanted in search.hidden or not can_hold(wanted)):
         return Found([], None)
     conn = planned_anew(conn)
-    on_air = _on_air(conn) if asked.broadcasting else frozenset[int]()
-    if not asked.words.strip():
-        return _page(conn, asked, _by_index(conn, asked), lambda row: _shown(asked, row, on_air))
-    words = search.words(asked.words)
-    if not words:
+    on_air = _on_air(conn) if search.broadcasting else frozenset[int]()
+    if not search.words.strip():
+        return _page(conn, search, _by_index(conn, search), lambda row: _shown(search, row, on_air))
+    asked = words(search.words)
+    if not asked:
         return Found([], None)
-    long = [word for word in words if len(word) > search.INDEXED]
+    long = [word for word in asked if len(word) > INDEXED]
 
     def look(before: int, limit: int) -> list[Row]:
-        return search.matching(conn, words, before, limit)
+        return matching(conn, asked, before, limit)
 
-    return _page(conn, asked, look, lambda row: _shown(asked, row, on_air) and _holds(row, long))
+    return _page(conn, search, look, lambda row: _shown(search, row, on_air) and _holds(row, long))
 
 
 def _by_index(conn: Connection, asked: Search) -> Look:
@@ -117,5 +118,5 @@ def _shown(asked: Search, row: Row, on_air: Collection[int]) -> bool:
 
 def _holds(row: Row, beginnings: list[str]) -> bool:
     """Whether each of them begins a word of that debate."""
-    held = search.words_of(row) if beginnings else ()
+    held = words_of(row) if beginnings else ()
     return all(any(word.startswith(start) for word in held) for start in beginnings)

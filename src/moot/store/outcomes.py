@@ -3,27 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import bindparam, delete, insert, or_, select, text
+from sqlalchemy import bindparam, delete, or_, select
 
 from moot.core.change import Record
-from moot.store.query import Connection, Query, can_hold
+from moot.store.query import Connection, Query, adding, by, can_hold, keeping
+from moot.store.rows import picked
 from moot.store.tables import actions, records, runs
 
 EVERY = 2**31 - 1
 FORGET_ACTIONS = Query(delete(actions).where(actions.c.debate_id == bindparam("debate_id")))
-ADD_ACTION = Query(
-    insert(actions).values({c.name: bindparam(c.name) for c in actions.c if c.name != "key"})
-)
-OF_DEBATE = Query(
-    select(actions).where(actions.c.debate_id == bindparam("debate_id")).order_by(actions.c.key)
-)
-KEEP_RECORD = Query(
-    text(
-        "INSERT INTO debate_records (path, debate_id, type, title, text, created_at)"
-        " VALUES (:path, :debate_id, :type, :title, :text, :created_at)"
-        " ON CONFLICT (path) DO UPDATE SET title = excluded.title, text = excluded.text"
-    )
-)
+ADD_ACTION = adding(actions)
+OF_DEBATE = Query(by(actions.c.debate_id).order_by(actions.c.key))
+KEEP_RECORD = keeping(records, ["title", "text"])
+RECORDS_OF = Query(by(records.c.debate_id).order_by(records.c.path))
 RECORDS = Query(
     select(records, runs.c.format.label("of_format"))
     .join(runs, runs.c.id == records.c.debate_id, isouter=True)
@@ -52,18 +44,13 @@ def actions_of(conn: Connection, debate_id: str) -> list[dict[str, Any]]:
     return OF_DEBATE.rows(conn, {"debate_id": debate_id})
 
 
+def record_row(debate_id: str, record: Record) -> dict[str, Any]:
+    same = picked(record, ("path", "type", "title", "text", "created_at"))
+    return {**same, "debate_id": debate_id}
+
+
 def keep_record(conn: Connection, debate_id: str, record: Record) -> None:
-    KEEP_RECORD.run(
-        conn,
-        {
-            "path": record.path,
-            "debate_id": debate_id,
-            "type": record.type,
-            "title": record.title,
-            "text": record.text,
-            "created_at": record.created_at,
-        },
-    )
+    KEEP_RECORD.run(conn, record_row(debate_id, record))
 
 
 def find_records(

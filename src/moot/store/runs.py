@@ -2,18 +2,20 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import astuple, fields
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ARRAY, Text, bindparam, func, insert, select, text, update
+from sqlalchemy import ARRAY, Text, bindparam, func, select, text, update
 
-from moot.core.debate import Cursor, Debate, Decision, Participant, Phase, StepKey, Usage
+from moot.core.debate import Cursor, Debate, Decision, Participant, Phase, StepKey
 from moot.core.format import Format, digest, from_json, to_json
 from moot.core.ids import number as place_of
 from moot.errors import NotFoundError
 from moot.ports import Held, Unfinished
 from moot.store import search
-from moot.store.query import Connection, Query
+from moot.store.query import Connection, Query, adding, any_of, by, changing, keeping, parts
+from moot.store.rows import same, usage_of, usage_row
 from moot.store.tables import formats, runs
 from moot.wire import codec
 
@@ -30,75 +32,50 @@ _AT_REST = (
     "participants", "host", "warnings", "stop_reason", "stop_requested_at", "wanted", "failure",
     "files_seq", "ended_at", "phases", "outcome", "tries",
 )  # fmt: skip
-_AT_REST_COLUMNS = (
-    *(name for name in _AT_REST if name != "outcome"),
-    "consensus_score", "confidence_score", "selected_option",
+_OUTCOME = [field.name for field in fields(Decision)]
+_CURSOR = ("next_round", "next_stage", "next_actor", "next_target", "wave_done")
+_SAME = same(
+    Debate, runs, "participants", "host", "options", "limits", "brief", "received", "phases",
+    "warnings", "failure", "tries", "degraded",
 )  # fmt: skip
 
 _known: dict[str, Format] = {}
 """Formats by their digest: the same rules wherever they are kept."""
 
-_all = select(runs)
-
-BY_ID = Query(_all.where(runs.c.id == bindparam("id")))
-LOCKED = Query(_all.where(runs.c.id == bindparam("id")).with_for_update())
+BY_ID = Query(by(runs.c.id))
+LOCKED = Query(by(runs.c.id).with_for_update())
 LOCK = Query(
     # those that nobody else has locked; on Postgres alone
-    _all.where(runs.c.id == func.any(bindparam("ids", type_=ARRAY(Text))))
+    select(runs)
+    .where(runs.c.id == func.any(bindparam("ids", type_=ARRAY(Text))))
     .order_by(runs.c.id)
     .with_for_update(skip_locked=True)
 )
-FORMAT = Query(select(formats.c.spec).where(formats.c.digest == bindparam("digest")))
-INSERT = Query(insert(runs))
-CHANGE = Query(
-    update(runs)
-    .where(runs.c.id == bindparam("b_id"))
-    .values({name: bindparam(name) for name in (*PROGRESS, *LEASE, *_AT_REST_COLUMNS)})
+FORMAT = Query(by(formats.c.digest))
+INSERT = adding(runs)
+CHANGE = changing(
+    runs, [*PROGRESS, *LEASE, *(name for name in _AT_REST if name != "outcome"), *_OUTCOME]
 )
-TAKE = Query(
-    # what taking a debate and letting it go changes
-    update(runs)
-    .where(runs.c.id == bindparam("b_id"))
-    .values({name: bindparam(name) for name in (*PROGRESS, *LEASE)})
-)
-ADVANCE = Query(
-    # what a turn changes, and no indexed column: half the cost of writing all of them
-    update(runs)
-    .where(runs.c.id == bindparam("b_id"))
-    .values({name: bindparam(name) for name in PROGRESS})
-)
-KEEP_FORMAT = Query(
-    text(
-        "INSERT INTO debate_formats (digest, name, spec) VALUES (:digest, :name, :spec)"
-        " ON CONFLICT DO NOTHING"
-    )
-)
-AT_ONCE = 50  # rows that one query loads
-BY_NUMBERS = Query(_all.where(runs.c.number.in_([bindparam(f"n{i}") for i in range(AT_ONCE)])))
+# what taking a debate and letting it go changes
+TAKE = changing(runs, [*PROGRESS, *LEASE])
+# what a turn changes, and no indexed column: half the cost of writing all of them
+ADVANCE = changing(runs, PROGRESS)
+KEEP_FORMAT = keeping(formats)
+BY_NUMBERS = Query(select(runs).where(any_of(runs.c.number)))
 COUNTS = Query(select(runs.c.status, func.count().label("debates")).group_by(runs.c.status))
 UNFINISHED = Query(
-    select(
-        runs.c.id,
-        runs.c.fence,
-        runs.c.last_seq,
-        runs.c.lease_owner,
-        runs.c.lease_until,
-        runs.c.not_before,
-    )
+    select(*runs.c["id", "fence", "last_seq", "lease_owner", "lease_until", "not_before"])
     .where(text("status IN ('queued', 'running', 'ending')"))
     .where(runs.c.not_before <= bindparam("now"))
 )
 UNFILED = Query(select(runs.c.id).where(runs.c.ended_at.is_not(None), text("files_seq = 0")))
 RENEW = Query(
     update(runs)
-    .where(
-        runs.c.lease_owner == bindparam("owner"),
-        runs.c.id.in_([bindparam(f"id{i}") for i in range(AT_ONCE)]),
-    )
+    .where(runs.c.lease_owner == bindparam("owner"), any_of(runs.c.id))
     .values(lease_until=bindparam("until"))
 )
 HELD = Query(
-    select(runs.c.id, runs.c.fence, runs.c.wanted).where(runs.c.lease_owner == bindparam("owner"))
+    select(*runs.c["id", "fence", "wanted"]).where(runs.c.lease_owner == bindparam("owner"))
 )
 FILED = Query(
     update(runs)
@@ -129,22 +106,25 @@ def load(conn: Connection, debate_id: str, *, lock: bool = False) -> Debate:
         raise NotFoundError(
             f"There is no debate {debate_id}. `moot list` shows what there is.", "id"
         )
-    return _debate(conn, rows[0])
+    return decoded(conn, rows[0])
 
 
 def lock(conn: Connection, debate_ids: Sequence[str]) -> dict[str, Debate]:
-    """Lock those debates, but for what is not there or locked by another."""
-    return {row["id"]: _debate(conn, row) for row in LOCK.rows(conn, {"ids": list(debate_ids)})}
+    """Lock those debates, except what is not there or locked by another."""
+    return {row["id"]: decoded(conn, row) for row in LOCK.rows(conn, {"ids": list(debate_ids)})}
 
 
 def change(conn: Connection, before: Debate, after: Debate) -> None:
     old, new = before.__dict__, after.__dict__
-    if not all(old[name] is new[name] or old[name] == new[name] for name in _AT_REST):
-        CHANGE.run(conn, {"b_id": after.id, **_progress(after), **_lease(after), **_at_rest(after)})
-    elif not all(old[name] is new[name] or old[name] == new[name] for name in LEASE):
-        TAKE.run(conn, {"b_id": after.id, **_progress(after), **_lease(after)})
+
+    def stay(names: Sequence[str]) -> bool:
+        return all(old[name] is new[name] or old[name] == new[name] for name in names)
+
+    row = {"b_id": after.id, **_plain(after)}
+    if not stay(_AT_REST):
+        CHANGE.run(conn, row | _at_rest(after))
     else:
-        ADVANCE.run(conn, {"b_id": after.id, **_progress(after)})
+        (ADVANCE if stay(LEASE) else TAKE).run(conn, row)
     if conn.seen is not None:
         if after.lease_owner is None:
             conn.seen.pop(after.id, None)
@@ -155,11 +135,9 @@ def change(conn: Connection, before: Debate, after: Debate) -> None:
 def by_numbers(conn: Connection, numbers: Sequence[int]) -> list[Debate]:
     """Those debates, in that order."""
     rows: dict[int, dict[str, Any]] = {}
-    for start in range(0, len(numbers), AT_ONCE):
-        some = numbers[start : start + AT_ONCE]
-        params = {f"n{i}": some[min(i, len(some) - 1)] for i in range(AT_ONCE)}
-        rows |= {row["number"]: row for row in BY_NUMBERS.rows(conn, params)}
-    return [_debate(conn, rows[number]) for number in numbers]
+    for some in parts(runs.c.number, numbers):
+        rows |= {row["number"]: row for row in BY_NUMBERS.rows(conn, some)}
+    return [decoded(conn, rows[number]) for number in numbers]
 
 
 def counts(conn: Connection) -> dict[str, int]:
@@ -168,6 +146,10 @@ def counts(conn: Connection) -> dict[str, int]:
 
 def ids(conn: Connection, query: Query) -> list[str]:
     return [row["id"] for row in query.rows(conn)]
+
+
+def unfiled(conn: Connection) -> list[str]:
+    return ids(conn, UNFILED)
 
 
 def unfinished(conn: Connection, now: float) -> list[Unfinished]:
@@ -195,10 +177,8 @@ def renew(conn: Connection, owner: str, debate_ids: Sequence[str], until: float)
     """Keep those leases alive, of those that the owner still has."""
     if conn.seen:
         conn.seen.clear()
-    for start in range(0, len(debate_ids), AT_ONCE):
-        some = debate_ids[start : start + AT_ONCE]
-        ids_ = {f"id{i}": some[min(i, len(some) - 1)] for i in range(AT_ONCE)}
-        RENEW.run(conn, {"owner": owner, "until": until, **ids_})
+    for some in parts(runs.c.id, debate_ids):
+        RENEW.run(conn, {"owner": owner, "until": until, **some})
 
 
 def filed(conn: Connection, debate_id: str, seq: int) -> None:
@@ -216,19 +196,13 @@ def outdated(conn: Connection, debate_id: str) -> None:
 
 def encoded(debate: Debate) -> dict[str, Any]:
     """A debate's whole row."""
-    return {**_fixed(debate), **_progress(debate), **_lease(debate), **_at_rest(debate)}
-
-
-def _fixed(debate: Debate) -> dict[str, Any]:
     return {
-        "id": debate.id,
-        "motion": debate.motion,
+        **_plain(debate),
+        **_at_rest(debate),
         "format": debate.format,
         "format_digest": digest(debate.rules),
         "options": codec.dumps(dict(debate.options)),
         "limits": codec.dumps(codec.plain(debate.limits)),
-        "on_failure": debate.on_failure,
-        "created_at": debate.created_at,
         "number": place_of(debate.id, debate.created_at),
         "artifact_root": f"records/debates/{debate.id}",
         "brief": codec.dumps(dict(debate.brief)),
@@ -236,50 +210,32 @@ def _fixed(debate: Debate) -> dict[str, Any]:
     }
 
 
-def _progress(debate: Debate) -> dict[str, Any]:
-    cursor, usage = debate.cursor, debate.usage
+def _plain(debate: Debate) -> dict[str, Any]:
+    """All that is not JSON, and may change with a turn."""
+    known, cursor = debate.__dict__, debate.cursor
     return {
+        **{name: known[name] for name in _SAME},
+        **usage_row(debate.usage),
         "degraded": int(debate.degraded),
         "next_round": cursor.next_round,
         "next_stage": cursor.next_stage,
         "next_actor": cursor.next_actor,
         "next_target": cursor.next_target,
         "wave_done": cursor.done,
-        "round": debate.round,
-        "stage": debate.stage,
         "turns": debate.turn_count,
-        "last_seq": debate.last_seq,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cost_usd": usage.cost_usd,
-        "calls": usage.calls,
-        "estimated": int(usage.estimated),
-        "open_calls": debate.open_calls,
-        "updated_at": debate.updated_at,
     }
 
 
-def _lease(debate: Debate) -> dict[str, Any]:
-    return {name: getattr(debate, name) for name in LEASE}
-
-
 def _at_rest(debate: Debate) -> dict[str, Any]:
-    failure, outcome = debate.failure, debate.outcome
+    outcome = astuple(debate.outcome) if debate.outcome else (None, None, None)
     return {
         "participants": _seats(debate.participants),
         "host": _seats((debate.host,)) if debate.host else None,
         "warnings": codec.dumps(list(debate.warnings)),
-        "stop_reason": debate.stop_reason,
-        "stop_requested_at": debate.stop_requested_at,
-        "wanted": debate.wanted,
-        "failure": codec.dumps(codec.plain(failure)) if failure else None,
-        "files_seq": debate.files_seq,
-        "ended_at": debate.ended_at,
+        "failure": codec.dumps(codec.plain(debate.failure)) if debate.failure else None,
         "phases": codec.dumps([codec.plain(phase) for phase in debate.phases]),
         "tries": codec.dumps(debate.tries),
-        "consensus_score": outcome.consensus_score if outcome else None,
-        "confidence_score": outcome.confidence_score if outcome else None,
-        "selected_option": outcome.selected_option if outcome else None,
+        **dict(zip(_OUTCOME, outcome, strict=True)),
     }
 
 
@@ -294,61 +250,28 @@ def _format(conn: Connection, digest_: str) -> Format:
     return _known[digest_]
 
 
-def _debate(conn: Connection, value: dict[str, Any]) -> Debate:
-    host = value["host"]
+def decoded(conn: Connection, row: dict[str, Any]) -> Debate:
+    """The debate of a row."""
+    host, received = row["host"], row["received"]
+    decided = row["selected_option"] is not None
     return Debate(
-        id=value["id"],
-        motion=value["motion"],
-        rules=_format(conn, value["format_digest"]),
-        participants=codec.read_participants(value["participants"]),
+        **{name: row[name] for name in _SAME},
+        rules=_format(conn, row["format_digest"]),
+        participants=codec.read_participants(row["participants"]),
         host=codec.read_participants(host)[0] if host else None,
-        options=codec.read_options(value["options"]),
-        limits=codec.read_limits(value["limits"]),
-        on_failure=value["on_failure"],
-        status=value["status"],
-        cursor=Cursor(
-            value["next_round"],
-            value["next_stage"],
-            value["next_actor"],
-            value["next_target"],
-            value["wave_done"],
-        ),
-        created_at=value["created_at"],
-        updated_at=value["updated_at"],
-        degraded=bool(value["degraded"]),
-        warnings=tuple(json.loads(value["warnings"])) if value["warnings"] != "[]" else (),
-        stop_reason=value["stop_reason"],
-        stop_requested_at=value["stop_requested_at"],
-        wanted=value["wanted"],
-        failure=codec.read_failure(value["failure"]),
-        round=value["round"],
-        stage=value["stage"],
-        turn_count=value["turns"],
-        total=value["total"],
-        last_seq=value["last_seq"],
-        fence=value["fence"],
-        lease_owner=value["lease_owner"],
-        lease_until=value["lease_until"],
-        open_calls=value["open_calls"],
-        files_seq=value["files_seq"],
-        usage=Usage(
-            value["input_tokens"],
-            value["output_tokens"],
-            value["cost_usd"],
-            value["calls"],
-            bool(value["estimated"]),
-        ),
-        started_at=value["started_at"],
-        ended_at=value["ended_at"],
-        brief=json.loads(value["brief"]) if value["brief"] != "{}" else {},
-        phases=_phases(value["phases"]),
-        outcome=_outcome(value),
-        received=json.loads(value["received"]) if value["received"] else None,
-        losses=value["losses"],
-        deaths=value["deaths"],
-        stalls=value["stalls"],
-        tries=_tries(value["tries"]) if value["tries"] != "[]" else (),
-        not_before=value["not_before"],
+        options=codec.read_options(row["options"]),
+        limits=codec.read_limits(row["limits"]),
+        cursor=Cursor(*(row[name] for name in _CURSOR)),
+        turn_count=row["turns"],
+        degraded=bool(row["degraded"]),
+        warnings=tuple(json.loads(row["warnings"])),
+        failure=codec.read_failure(row["failure"]),
+        usage=usage_of(row),
+        brief=json.loads(row["brief"]),
+        phases=_phases(row["phases"]),
+        outcome=Decision(*(row[name] for name in _OUTCOME)) if decided else None,
+        received=json.loads(received) if received else None,
+        tries=_tries(row["tries"]),
     )
 
 
@@ -359,9 +282,3 @@ def _tries(text_: str) -> tuple[tuple[StepKey, int], ...]:
 @lru_cache(maxsize=1024)
 def _phases(text_: str) -> tuple[Phase, ...]:
     return tuple(Phase(**phase) for phase in json.loads(text_))
-
-
-def _outcome(value: dict[str, Any]) -> Decision | None:
-    if value["selected_option"] is None:
-        return None
-    return Decision(value["consensus_score"], value["confidence_score"], value["selected_option"])

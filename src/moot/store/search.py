@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Text, text
+from sqlalchemy import Text, TextualSelect, text
 
 from moot.store.query import Connection, Query
 
@@ -22,32 +22,35 @@ _COLUMNS = ("number", "status", "format", "motion", "participants", "host")
 _SELECT = f"SELECT {', '.join(f'runs.{name}' for name in _COLUMNS)} FROM "  # noqa: S608  names of ours
 
 
-def _matching(sql: str) -> Query:
-    return Query(text(_SELECT + sql).columns(**dict.fromkeys(_COLUMNS, Text)))
+def _matching(sql: str) -> TextualSelect:
+    return text(_SELECT + sql).columns(**dict.fromkeys(_COLUMNS, Text))
 
 
-ADD = {
-    "sqlite": Query(text("INSERT INTO debate_search (rowid, words) VALUES (:number, :words)")),
-    "postgresql": Query(
-        text(
+ADD = Query(
+    {
+        "sqlite": text("INSERT INTO debate_search (rowid, words) VALUES (:number, :words)"),
+        "postgresql": text(
             "INSERT INTO debate_search (number, words)"
             " VALUES (:number, array_to_tsvector(string_to_array(:words, ' ')))"
             " ON CONFLICT (number) DO UPDATE SET words = excluded.words"
-        )
-    ),
-}
-MATCHING = {
-    "sqlite": _matching(
-        "debate_search CROSS JOIN debate_runs AS runs ON runs.number = debate_search.rowid"
-        " WHERE debate_search MATCH :match AND debate_search.rowid < :before"
-        " ORDER BY debate_search.rowid DESC LIMIT :limit"
-    ),
-    "postgresql": _matching(
-        "debate_search JOIN debate_runs AS runs ON runs.number = debate_search.number"
-        " WHERE debate_search.words @@ CAST(:match AS tsquery) AND debate_search.number < :before"
-        " ORDER BY debate_search.number DESC LIMIT :limit"
-    ),
-}
+        ),
+    }
+)
+MATCHING = Query(
+    {
+        "sqlite": _matching(
+            "debate_search CROSS JOIN debate_runs AS runs ON runs.number = debate_search.rowid"
+            " WHERE debate_search MATCH :match AND debate_search.rowid < :before"
+            " ORDER BY debate_search.rowid DESC LIMIT :limit"
+        ),
+        "postgresql": _matching(
+            "debate_search JOIN debate_runs AS runs ON runs.number = debate_search.number"
+            " WHERE debate_search.words @@ CAST(:match AS tsquery)"
+            " AND debate_search.number < :before"
+            " ORDER BY debate_search.number DESC LIMIT :limit"
+        ),
+    }
+)
 
 
 def words(text_: str) -> list[str]:
@@ -66,7 +69,7 @@ def words_of(row: Mapping[str, Any]) -> list[str]:
 
 
 def add(conn: Connection, number: int, words_: Iterable[str]) -> None:
-    ADD[conn.dialect].run(conn, {"number": number, "words": " ".join(words_)})
+    ADD.run(conn, {"number": number, "words": " ".join(words_)})
 
 
 def matching(
@@ -82,4 +85,4 @@ def matching(
     else:
         match = " & ".join(f"'{beginning}':*" for beginning in beginnings)
     params = {"match": match, "before": before, "limit": limit}
-    return MATCHING[conn.dialect].rows(conn, params)
+    return MATCHING.rows(conn, params)
