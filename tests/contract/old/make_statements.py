@@ -27,7 +27,7 @@ STATEMENTS: dict[Any, tuple[str, ...]] = {
 
 def compiled(query: Query, dialect: str) -> dict[str, Any]:
     """Its text, the order of its question marks, and the values that are part of it."""
-    made = query._statement.compile(dialect=_DIALECTS[dialect])
+    made = query._statement.compile(dialect=_DIALECTS[dialect])  # type: ignore[attr-defined]  of that version
     order = getattr(made, "positiontup", None)
     constants = {key: value for key, value in (made.params or {}).items() if value is not None}
     sql = " ".join(str(made).split("\n"))
