@@ -5,7 +5,7 @@ import gc
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -27,12 +27,14 @@ from moot.models.metered import MeteredSpeaker
 from moot.models.providers import Place
 from moot.models.router import UNDERSTUDY, Providers, Router, normalize
 from moot.models.understudy import Understudy
-from moot.ports import Bus, Clock, Dispatcher, Meter, Records, Speaker
+from moot.ports import Bus, Clock, Dispatcher, Meter, Records, Speaker, Voices
 from moot.settings import Settings, secret
 from moot.store import schema
 from moot.store.files import Folder
 from moot.store.formats import FormatFiles
 from moot.store.query import SqlDatabase
+from moot.store.reindex import examine
+from moot.store.replay import document
 from moot.store.station_rows import SqlStations
 from moot.store.store import SqlStore, open_database
 
@@ -195,74 +197,85 @@ async def open_service(
 ) -> AsyncGenerator[Service]:
     """The engine on the user's home.
 
-    `recover` also carries on what a dead process left, and tells `found` of each; `live` hears at
+    `recover` also continues what a dead process left, and tells `found` of each; `live` hears at
     once what other processes on the same home do; `air` starts what is due on stations; `place` is
     what errors call this process.
     """
     settings = settings or load_settings()
     _collect_less_often()
-    apart = settings.broker_url is not None  # workers advance, wherever they are
+    models = router(settings, pace, place)
     writer = _report_model(settings)
-    voices = router(settings, pace, place)
     dispatcher = instead.dispatcher or _dispatcher(settings)
     database = instead.database or _database(settings, meter)
-    voice: Speaker = speaker or voices
+    bus = instead.bus or _bus(settings)
+    speaker = speaker or models
     if meter:
-        voice = MeteredSpeaker(voice, meter.called)
-    clock = clock or database  # on many machines, the one clock that all of them can see
-    store, bus = SqlStore(database), instead.bus or _bus(settings)
-    records = instead.records or Folder(settings.home)
-    keeper = Keeper(store, clock, settings.lease_seconds, instead.census)
-    formats = FormatFiles(settings.home, settings.disabled_formats)
-    filer = Filer(store, records, keeper.holding, writer)
-    reporter = Reporter(store, filer, voice, clock, writer)
-    library = SqlStations(database)
-    agents = Agents(library, clock, normalize)
-    stations = Stations(
-        library, records, agents, bus, dispatcher, clock, formats, instead.new_id, normalize,
-        voices.defaults, voice.card, voices.look, writer,
-    )  # fmt: skip
-    service = Service(
-        store=store,
-        records=records,
-        bus=bus,
-        dispatcher=dispatcher,
-        clock=clock,
-        formats=formats,
-        advancer=Advancer(
-            store, records, voice, bus, clock, keeper, meter.turn if meter else None,
-            by_wave=apart, deaths=settings.deaths, round_ended=filer.file_round,
-        ),
-        keeper=keeper,
-        supervisor=Supervisor(
-            store, filer, records, dispatcher, clock, settings.sweep_seconds, formats.enabled,
-            settings.lease_seconds if apart else 0.0, stations.look if air else None,
-            reporter.look, is_dead=keeper.is_dead,
-        ),
-        agents=agents,
-        stations=stations,
-        tail=Tail(store, bus),
-        filer=filer,
-        reporter=reporter,
-        providers=voices.describe,
-        normalize=normalize,
-        bend=voices.bend,
-        look=voices.look,
-        card=voice.card,
-        writer=writer,
-        default_models=voices.defaults,
-        new_id=instead.new_id,
-    )  # fmt: skip
-    bus.on_nudge(keeper.look)
+        speaker = MeteredSpeaker(speaker, meter.called)
+    voices = Voices(
+        models.describe, normalize, models.bend, models.look, speaker.card, models.defaults, writer
+    )
+    service = _service(
+        settings, database, bus, dispatcher, clock or database, speaker, voices, meter, air, instead
+    )
     try:
         await bus.start()
         if live:
             await service.tail.start()
         if recover:
-            service.supervisor.start(found)
+            service.recover(found)
         yield service
     finally:
         await service.close()
         await bus.close()
-        await voices.aclose()
+        await models.aclose()
         database.close()
+
+
+def _service(
+    settings: Settings,
+    database: SqlDatabase,
+    bus: Bus,
+    dispatcher: Dispatcher,
+    clock: Clock,  # on many machines, the database's: the one that all of them can see
+    speaker: Speaker,
+    voices: Voices,
+    meter: Meter | None,
+    air: bool,
+    instead: Instead,
+) -> Service:
+    apart = settings.broker_url is not None  # workers advance, wherever they are
+    store, library = SqlStore(database), SqlStations(database)
+    records = instead.records or Folder(settings.home)
+    keeper = Keeper(store, clock, settings.lease_seconds, instead.census)
+    bus.on_nudge(keeper.look)
+    formats = FormatFiles(settings.home, settings.disabled_formats)
+    filer = Filer(store, records, keeper.holding, voices.writer)
+    reporter = Reporter(store, filer, speaker, clock, voices.writer)
+    agents = Agents(library, clock, normalize)
+    stations = Stations(
+        library, records, agents, bus, dispatcher, clock, formats, instead.new_id, normalize,
+        voices.defaults, voices.card, voices.look, voices.writer,
+    )  # fmt: skip
+    advancer = Advancer(
+        store, records, speaker, bus, clock, keeper, meter.turn if meter else None,
+        by_wave=apart, deaths=settings.deaths, round_ended=filer.file_round,
+    )  # fmt: skip
+    supervisor = Supervisor(
+        store, filer, records, dispatcher, clock, settings.sweep_seconds, formats.enabled,
+        settings.lease_seconds if apart else 0.0, stations.look if air else None,
+        reporter.look, is_dead=keeper.is_dead,
+    )  # fmt: skip
+    return Service(
+        store=store, records=records, bus=bus, dispatcher=dispatcher, clock=clock,
+        formats=formats, voices=voices, advancer=advancer, keeper=keeper,
+        supervisor=supervisor, agents=agents, stations=stations, tail=Tail(store, bus),
+        filer=filer, reporter=reporter, new_id=instead.new_id,
+        replay=lambda debate_id: replay(settings, debate_id),
+    )  # fmt: skip
+
+
+def replay(settings: Settings, debate_id: str) -> dict[str, Any]:
+    """A debate from its files, and where these and the database disagree. Needs no service, and
+    changes nothing."""
+    seen = examine(settings.home, settings.database, debate_id, settings.disabled_formats)
+    return document(seen.replay, seen.indexed, seen.issues)

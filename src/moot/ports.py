@@ -1,8 +1,8 @@
 """The few things that the engine needs of the world, as it sees them."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from moot.core import prompts
 from moot.core.change import Change
@@ -10,12 +10,16 @@ from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.events import Delta, Event, Speech, StatusChanged
 from moot.core.format import Effort, Format
 from moot.core.prompts import Message
+from moot.core.request import Normalize
 from moot.core.schedule import Step
 from moot.core.status import Status
 from moot.core.voices import UNDERSTUDY
+from moot.render.export import Kind
 from moot.render.reading import Read, Reading
 from moot.stations.airing import Board, StationChange
-from moot.stations.station import Agent, Conversation, Station
+from moot.stations.station import Agent, Brought, Conversation, Programme, Station
+
+Noun = TypeVar("Noun")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +163,20 @@ class ProviderStatus:
     model: str  # what the bare provider means, as "provider:name"
     detail: str  # one or two sentences; what to set when it does not work
     small: bool = False  # that model is small, or is not one at all: it moderates badly
+
+
+@dataclass(frozen=True, slots=True)
+class Voices:
+    """The models of this machine: how their names are read, and what is known of them."""
+
+    describe: Callable[[], Awaitable[list[ProviderStatus]]]
+    normalize: Normalize  # the canonical "provider:name"; raises InputError if it is not a model
+    bend: Callable[[str], Awaitable[tuple[str, str | None]]]
+    """Like `normalize`, but an unknown provider becomes `local`, with a warning."""
+    look: Callable[[], Awaitable[None]]  # finds the local server, so that cards tell of it
+    card: Callable[[str], ModelCard]
+    defaults: tuple[str, ...]  # what seats without a model take, in turn
+    writer: str | None  # the model that writes reports, if any
 
 
 ReportState = Literal["making", "made", "failed"]
@@ -529,3 +547,211 @@ class Formats(Protocol):
         ...
 
     def problems(self) -> list[FormatProblem]: ...
+
+
+class Library(Protocol[Noun]):
+    """Agents or stations: what is kept under an id of its own."""
+
+    async def create(self, asked: Mapping[str, Any], /) -> Noun:
+        """Make one. Its id is given, or follows from its name."""
+        ...
+
+    async def get(self, id_: str, /) -> Noun: ...
+
+    async def all(self) -> list[Noun]:
+        """All of them, by name."""
+        ...
+
+    async def change(self, id_: str, asked: Mapping[str, Any], /) -> Noun:
+        """Change what is given, and leave the rest."""
+        ...
+
+    async def delete(self, id_: str, /) -> None: ...
+
+    async def bring(self, text: str, /) -> Brought:
+        """Import TOML: what is new is made, an id that exists is changed; all of it or nothing."""
+        ...
+
+    async def take(self, ids: Sequence[str] = (), /) -> str:
+        """Export those, or all, as TOML."""
+        ...
+
+
+class Stations(Library[Station], Protocol):
+    """The stations, and what they air."""
+
+    async def schedule(
+        self,
+        station_id: str,
+        *,
+        motion: str | None = None,
+        agents: Sequence[str] = (),
+        at: str | None = None,
+    ) -> Conversation:
+        """Add a conversation. What is not given comes from the pool, and airs when it can."""
+        ...
+
+    async def air(self, station_id: str) -> Conversation:
+        """Air what waits first, or the pool's next; returns what is on air already, if any."""
+        ...
+
+    async def run(self, conversation_id: str) -> Conversation:
+        """Air this one now, or next if another is on air."""
+        ...
+
+    async def cancel(self, conversation_id: str) -> Conversation:
+        """Take a conversation that waits off the programme."""
+        ...
+
+    async def conversation(self, conversation_id: str) -> Conversation: ...
+
+    async def reorder(self, station_id: str, ids: Sequence[str]) -> list[Conversation]:
+        """Give what waits another order; the times stay."""
+        ...
+
+    async def programme(self, station_id: str, past: int = 20) -> Programme: ...
+
+
+class Moot(Protocol):
+    """The single entry point: every verb and every read, of this home or of a server.
+
+    `engine.service.Service` and `client.remote.Remote` pass one contract suite
+    (`testing.moot_contract`): the same results, and errors of the same class, code and field.
+    """
+
+    @property
+    def agents(self) -> Library[Agent]: ...
+
+    @property
+    def stations(self) -> Stations: ...
+
+    async def create(
+        self,
+        motion: str,
+        *,
+        format: str = "standard",  # noqa: A002  the word of the contract
+        participants: Sequence[Mapping[str, Any]] = (),
+        host: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
+        limits: Mapping[str, Any] | None = None,
+        on_failure: str | None = None,
+        brief: Mapping[str, Any] | None = None,
+        allow_unpriced: bool = False,
+        start: bool = True,
+        once: Once | None = None,
+    ) -> Debate:
+        """Make a debate and, unless told otherwise, start it. Bad input raises InputError.
+
+        With `once`, a request that comes again returns the debate that it made before.
+        """
+        ...
+
+    async def council(self, asked: Mapping[str, Any], *, once: Once | None = None) -> Debate:
+        """Start a council by its own request: `problem`, `output_type` and the rest."""
+        ...
+
+    async def start(self, debate_id: str) -> Debate:
+        """Start a debate that was made to wait; one of a station airs as soon as it can."""
+        ...
+
+    async def stop(self, debate_id: str) -> Debate:
+        """Keep the step in flight, then stop."""
+        ...
+
+    async def pause(self, debate_id: str, *, at_once: bool = False) -> Debate:
+        """Keep the step in flight, then pause; `at_once` cancels that step instead."""
+        ...
+
+    async def resume(self, debate_id: str) -> Debate:
+        """Continue from the cursor."""
+        ...
+
+    async def end(self, debate_id: str) -> Debate:
+        """Cancel the step in flight, and go to the closing summary."""
+        ...
+
+    async def retry(self, debate_id: str, model: str | None = None) -> Debate:
+        """Restart the speaker that failed, with another model if one is given."""
+        ...
+
+    async def skip(self, debate_id: str) -> Debate:
+        """Continue without the turn that failed."""
+        ...
+
+    async def get(self, debate_id: str) -> Debate: ...
+
+    async def find(self, search: Search | None = None) -> Found:
+        """A page of debates, newest first, as lists show them; `next` is `before` of the next."""
+        ...
+
+    async def turns(self, debate_id: str, after: int = 0) -> list[Turn]: ...
+
+    async def packet(self, debate_id: str) -> dict[str, Any]:
+        """The decision packet. Raises NotFoundError if the format makes none, and StateError if
+        the debate has not decided."""
+        ...
+
+    async def report(self, debate_id: str) -> dict[str, Any]:
+        """The report, of a debate that has not ended so far."""
+        ...
+
+    async def remake_report(self, debate_id: str, model: str | None = None) -> dict[str, Any]:
+        """Make the report of a debate that has ended again, and its files: by this model, or by
+        the one that is set, or by extraction."""
+        ...
+
+    async def export(self, debate_id: str, kind: Kind) -> str:
+        """The debate as one document to keep."""
+        ...
+
+    async def replay(self, debate_id: str) -> dict[str, Any]:
+        """The debate from its files alone, and where these and the database disagree."""
+        ...
+
+    async def records(self, words: str = "", limit: int = 50) -> list[dict[str, Any]]:
+        """The records that contain every word, newest first."""
+        ...
+
+    async def formats(self) -> list[Format]: ...
+
+    async def format_problems(self) -> list[FormatProblem]:
+        """The user's own files that are not formats, and why."""
+        ...
+
+    async def providers(self) -> list[ProviderStatus]:
+        """Which providers work there, and what to set for those that do not."""
+        ...
+
+    async def default_models(self) -> tuple[str, ...]:
+        """What seats without a model take, in turn."""
+        ...
+
+    def follow(self, debate_id: str, after: int = 0) -> AsyncGenerator[Event | Delta]:
+        """Every event with seq > after, in order, none missed or doubled; deltas in between.
+
+        It ends with the last event of a debate that is over or paused.
+        """
+        ...
+
+    async def wait(self, debate_id: str) -> Debate:
+        """Wait until the debate has ended or is paused, whoever runs it.
+
+        If this moot is closed meanwhile, it returns the debate as it stands.
+        """
+        ...
+
+    def folder(self, debate_id: str) -> str:
+        """Where its files are; on a server, its URL."""
+        ...
+
+    def left_behind(self, debate: Debate) -> bool:
+        """Whether the process that ran it is gone, and nobody else will continue it."""
+        ...
+
+    def recover(self, found: Callable[[str], None]) -> None:
+        """Continue what a dead process left, and tell `found` of each; a server does by itself."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of every debate; those under way continue at the next start, or on the server."""
+        ...

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moot.bootstrap import load_settings, open_service
+from moot.bootstrap import load_settings, open_service, replay
 from moot.core.debate import Debate, Turn
 from moot.core.status import Status
-from moot.outcome.result import packet_of
 from moot.ports import Speaker
 from moot.settings import Settings
-from moot.store.reindex import examine
-from moot.store.replay import document
 from moot.wire import codec
 
 
@@ -74,19 +71,18 @@ def run_debate_mode(
     settings: Settings | None = None,
     speaker: Speaker | None = None,
 ) -> dict[str, Any]:
-    """Hold a council, by its own request, to its end. `packet` is None where none was made."""
+    """Hold a council, by its own request, to its end. `packet` is None if it did not decide."""
 
     async def carry() -> dict[str, Any]:
         async with open_service(settings, speaker=speaker) as service:
             made = await service.council(request)
             debate = await service.wait(made.id)
-            turns = await service.turns(debate.id)
             return {
                 "runId": debate.id,
                 "status": debate.status,
                 "stopReason": debate.stop_reason,
                 "degraded": debate.degraded,
-                "packet": packet_of(debate, turns),
+                "packet": await service.packet(debate.id) if debate.outcome else None,
                 "warnings": list(debate.warnings),
                 "failure": codec.plain(debate.failure) if debate.failure else None,
                 "folder": service.folder(debate.id),
@@ -96,7 +92,5 @@ def run_debate_mode(
 
 
 def replay_debate_mode(run_id: str, *, settings: Settings | None = None) -> dict[str, Any]:
-    """A debate from its files alone, and where they or the database disagree. Changes nothing."""
-    settings = settings or load_settings()
-    seen = examine(settings.home, settings.database, run_id, settings.disabled_formats)
-    return document(seen.replay, seen.indexed, seen.issues)
+    """A debate from its files alone, and where they and the database disagree. Changes nothing."""
+    return replay(settings or load_settings(), run_id)

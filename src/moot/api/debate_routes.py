@@ -1,6 +1,5 @@
 """Debates: begin them, find them, read them, and what a person can do to them."""
 
-import asyncio
 import hashlib
 from typing import Annotated, Any, Literal
 
@@ -8,16 +7,13 @@ from fastapi import APIRouter, Body, Header, Query, Request, Response
 from pydantic import BeforeValidator
 
 from moot.api import schemas
-from moot.api.common import Context, DebateId, JsonRoute, Moot, as_json, refusals
+from moot.api.common import DebateId, JsonRoute, Moot, as_json, refusals
 from moot.api.problems import ProblemError
 from moot.core.debate import Debate
-from moot.core.status import FINAL, Status
-from moot.errors import InputError, NotFoundError, StateError
-from moot.outcome.result import packet_of
+from moot.core.status import Status
+from moot.errors import InputError
 from moot.ports import Once, Search
 from moot.render.export import MEDIA_TYPES, Kind
-from moot.store.reindex import examine
-from moot.store.replay import document
 from moot.wire import codec
 
 router = APIRouter(tags=["debates"], route_class=JsonRoute)
@@ -39,7 +35,7 @@ Key = Annotated[
     ),
 ]
 Listed = Literal[Status, "broadcasting"]
-Verb = Literal["start", "stop", "pause", "resume", "end", "skip"]
+Verb = Literal["start", "stop", "resume", "end", "skip"]
 
 
 def whole_number(text: str) -> int | None:
@@ -74,10 +70,7 @@ def shown(debate: Debate) -> dict[str, Any]:
 async def create_debate(moot: Moot, asked: schemas.DebateAsked, key: Key = None) -> Response:
     wanted = asked.model_dump(exclude_none=True)
     once = _once(key, "debates", asked.model_dump())
-    try:
-        return _made(await moot.service.create(wanted.pop("motion"), **wanted, once=once))
-    except NotFoundError as error:  # of a format: the address was right, what was asked is not
-        raise InputError(error.message, error.field) from None
+    return _made(await moot.service.create(wanted.pop("motion"), **wanted, once=once))
 
 
 @router.post(
@@ -178,10 +171,23 @@ async def retry_debate(
     return as_json(shown(await moot.service.retry(debate_id, asked.model if asked else None)), 202)
 
 
+@router.post(
+    "/debates/{debate_id}/pause",
+    status_code=202,
+    summary="Pause after the step in flight, or at once",
+    response_model=schemas.Debate,
+    responses=refusals(404, 409, sends=True),
+)
+async def pause_debate(
+    moot: Moot, debate_id: DebateId, asked: Annotated[schemas.PauseAsked | None, Body()] = None
+) -> Response:
+    at_once = asked is not None and asked.at_once
+    return as_json(shown(await moot.service.pause(debate_id, at_once=at_once)), 202)
+
+
 VERBS: dict[Verb, str] = {
     "start": "Start a debate that was made to wait",
     "stop": "Keep the step in flight, then nothing more",
-    "pause": "Halt after the step in flight",
     "resume": "Go on from where it was paused",
     "end": "Call off what is being said, and go to the closing summary",
     "skip": "Go on without the turn that failed",
@@ -221,15 +227,7 @@ for _name, _summary in VERBS.items():
     },
 )
 async def get_packet(moot: Moot, debate_id: DebateId) -> Response:
-    debate = await moot.service.get(debate_id)
-    if debate.rules.result is None:
-        raise NotFoundError(f"A {debate.format} leaves no packet; a council does.", "id")
-    if not debate.outcome:
-        if debate.status in FINAL:
-            raise StateError(f"This council is {debate.status} and came to no decision.")
-        raise StateError(f"This council has not decided yet; it is {debate.status}.")
-    said = await moot.service.turns(debate_id)
-    return as_json(await asyncio.to_thread(packet_of, debate, said))
+    return as_json(await moot.service.packet(debate_id))
 
 
 @router.get(
@@ -268,13 +266,7 @@ async def make_report(
     responses=refusals(404),
 )
 async def get_replay(moot: Moot, debate_id: DebateId) -> Response:
-    return as_json(await asyncio.to_thread(_replay, moot, debate_id))
-
-
-def _replay(moot: Context, debate_id: str) -> dict[str, Any]:
-    where = moot.settings
-    seen = examine(where.home, where.database, debate_id, where.disabled_formats)
-    return document(seen.replay, seen.indexed, seen.issues)
+    return as_json(await moot.service.replay(debate_id))
 
 
 @router.get(

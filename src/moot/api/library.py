@@ -18,8 +18,8 @@ router = APIRouter(tags=["library"])
 async def list_formats(moot: Moot) -> Response:
     return as_json(
         {
-            "items": [shown(rules) for rules in moot.service.formats()],
-            "problems": [asdict(problem) for problem in moot.service.format_problems()],
+            "items": [shown(rules) for rules in await moot.service.formats()],
+            "problems": [asdict(problem) for problem in await moot.service.format_problems()],
         }
     )
 
@@ -33,7 +33,7 @@ async def list_formats(moot: Moot) -> Response:
 async def list_providers(moot: Moot) -> Response:
     found = await moot.service.providers()
     items = [asdict(status) for status in found]
-    return as_json({"items": items, "default": list(moot.service.default_models)})
+    return as_json({"items": items, "default": list(await moot.service.default_models())})
 
 
 @router.get(

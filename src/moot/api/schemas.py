@@ -203,6 +203,10 @@ class Nothing(Asked):
     """An empty object."""
 
 
+class PauseAsked(Asked):
+    at_once: Annotated[bool, Field(description="Cancel the step in flight.")] = False
+
+
 class RetryAsked(Asked):
     model: Model | None = None
 

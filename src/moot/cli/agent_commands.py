@@ -20,7 +20,7 @@ from moot.cli.run_commands import Json
 from moot.errors import InputError
 
 if TYPE_CHECKING:
-    from moot.cli.target import Verbs
+    from moot.ports import Moot
     from moot.stations.station import Agent
 
 agents = typer.Typer(no_args_is_help=True, help="The saved personas that take a seat in debates.")
@@ -107,14 +107,14 @@ def change(
     if not asked and not spoken:
         raise InputError(f"Say what to change of {id_}: --name, --bio, --model …", "agent")
 
-    async def changed(service: "Verbs") -> "Agent":
+    async def changed(service: "Moot") -> "Agent":
         return await service.agents.change(id_, await _with_voice(service, id_, asked, spoken))
 
     _tell(ask(changed), json)
 
 
 async def _with_voice(
-    service: "Verbs", id_: str, asked: dict[str, Any], spoken: dict[str, Any]
+    service: "Moot", id_: str, asked: dict[str, Any], spoken: dict[str, Any]
 ) -> dict[str, Any]:
     """A voice is changed as a whole: what is not given of it stays."""
     from moot.wire import codec_station as codec
@@ -129,7 +129,7 @@ async def _with_voice(
 def delete(id_: Id, json: Json = False) -> None:
     """Forget an agent. It leaves the pools of its stations; its debates stay readable."""
 
-    async def forget(service: "Verbs") -> list[str]:
+    async def forget(service: "Moot") -> list[str]:
         await service.agents.delete(id_)
         return [one.trouble for one in await service.stations.all() if one.trouble]
 

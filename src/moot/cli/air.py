@@ -14,8 +14,8 @@ from moot.errors import InputError, MootError
 
 if TYPE_CHECKING:
     from moot.cli.screen import View
-    from moot.cli.target import Verbs
     from moot.core.debate import Debate
+    from moot.ports import Moot
     from moot.stations.station import Station
 
 SEVERAL_PACE = LIVE_PACE / 3
@@ -77,7 +77,7 @@ async def _air(wanted: list[str], examples: bool, json: bool) -> int:
 
 
 async def _begin(
-    service: "Verbs", wanted: list[str], examples: bool, mine: list[str]
+    service: "Moot", wanted: list[str], examples: bool, mine: list[str]
 ) -> list[Aired]:
     """Nothing is aired unless every station is there."""
     from moot.cli.example_commands import bring
@@ -98,7 +98,7 @@ async def _begin(
     return aired
 
 
-async def _put_on_air(service: "Verbs", station: "Station", mine: list[str]) -> Aired:
+async def _put_on_air(service: "Moot", station: "Station", mine: list[str]) -> Aired:
     """The station's next; what has the air already is gone on with if it is paused or was left
     behind (`mine` has what this process took up), and joined if another carries it on."""
     from moot.cli.target import say
@@ -127,13 +127,13 @@ def _view(aired: Sequence[Aired], json: bool) -> "View":
     return Lines({one.debate.id: one.station.name for one in aired if one.debate})
 
 
-async def _to_the_end(service: "Verbs", one: Aired, view: "View") -> Aired:
+async def _to_the_end(service: "Moot", one: Aired, view: "View") -> Aired:
     if one.debate is None:
         return one
     return replace(one, debate=await shown(service, one.debate, view, one.seen))
 
 
-def _tell(service: "Verbs", ended: Sequence[Aired], view: "View") -> None:
+def _tell(service: "Moot", ended: Sequence[Aired], view: "View") -> None:
     """How each ended, and where its report lies."""
     from moot.cli.target import filed
 
@@ -165,13 +165,13 @@ def _tell_several(ended: Sequence[Aired]) -> None:
             typer.echo(f"{one.station.name} is paused;  moot air {one.station.id}  goes on.")
 
 
-async def _print_json(service: "Verbs", ended: Sequence[Aired]) -> None:
+async def _print_json(service: "Moot", ended: Sequence[Aired]) -> None:
     from moot.cli.ask import print_json
 
     print_json([await _document(service, one) for one in ended])
 
 
-async def _document(service: "Verbs", one: Aired) -> dict[str, Any]:
+async def _document(service: "Moot", one: Aired) -> dict[str, Any]:
     from moot.wire import codec_station as codec
 
     if one.debate is None:
@@ -185,7 +185,7 @@ async def _document(service: "Verbs", one: Aired) -> dict[str, Any]:
     }
 
 
-def _report(service: "Verbs", debate: "Debate") -> str | None:
+def _report(service: "Moot", debate: "Debate") -> str | None:
     """Where its report lies, once there is one."""
     from moot.core.status import FINAL
 

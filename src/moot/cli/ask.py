@@ -12,7 +12,7 @@ import typer
 from moot.errors import InputError
 
 if TYPE_CHECKING:
-    from moot.cli.target import Verbs
+    from moot.ports import Moot
     from moot.stations.station import Brought
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ Output = Annotated[
 ]
 
 
-def ask(question: "Callable[[Verbs], Awaitable[T]]") -> T:
+def ask(question: "Callable[[Moot], Awaitable[T]]") -> T:
     """Put a question to the home, or to the server that MOOT_URL names."""
 
     async def answer() -> T:

@@ -45,8 +45,8 @@ async def _server() -> list[Finding]:
     async with remote() as elsewhere:
         try:
             checks = await elsewhere.checks()
-            formats, problems = await elsewhere.formats_and_problems()
-            voices, ring = await elsewhere.voices()
+            formats, problems = await elsewhere.formats(), await elsewhere.format_problems()
+            voices, ring = await elsewhere.providers(), await elsewhere.default_models()
         except MootError as error:
             return [Finding("server", False, error.message)]
         health = ", ".join(f"{name} {how}" for name, how in checks.items())

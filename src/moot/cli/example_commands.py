@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from moot.cli.target import Verbs
+from moot.ports import Moot
 from moot.store import examples
 from moot.wire import toml
 
@@ -15,7 +15,7 @@ class Examples:
     made: tuple[str, ...]
 
 
-async def bring(service: Verbs) -> Examples:
+async def bring(service: Moot) -> Examples:
     """Bring those that are not there yet; what a person has changed of the others stays."""
     ids = tuple(str(one["id"]) for one in toml.loads(examples.stations(), "stations"))
     there = {station.id for station in await service.stations.all()}

@@ -2,7 +2,6 @@
 
 import asyncio
 import json as jsonlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,61 +28,36 @@ def register(app: typer.Typer) -> None:
 
 def replay(id_: Id, json: Json = False) -> None:
     """A debate from its files alone, with its timing, and whether they are as they were written."""
-    from moot.cli.target import url
-
-    seen = asyncio.run(_seen_there(id_)) if url() else _seen_here(id_)
+    whole = asyncio.run(_replayed(id_))
     if json:
-        _print(seen.document)
+        _print(whole)
     else:
-        _show(seen)
-    if seen.issues:
+        _show(whole)
+    if whole["consistency"]["issues"]:
         raise typer.Exit(1)
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What a replay found."""
+async def _replayed(id_: str) -> dict[str, Any]:
+    """By the server; or here from the files, which need no database."""
+    from moot.bootstrap import load_settings, replay
+    from moot.cli.target import remote, url
 
-    debate: "Debate | None"
-    turns: "tuple[Turn, ...]"
-    indexed: bool
-    issues: list[str]
-    document: dict[str, Any]
-
-
-def _seen_here(id_: str) -> Seen:
-    from moot.bootstrap import load_settings
-    from moot.store.reindex import examine
-    from moot.store.replay import document
-
-    settings = load_settings()
-    seen = examine(settings.home, settings.database, id_, settings.disabled_formats)
-    whole = document(seen.replay, seen.indexed, seen.issues)
-    return Seen(seen.replay.debate, seen.replay.turns, seen.indexed, list(seen.issues), whole)
-
-
-async def _seen_there(id_: str) -> Seen:
-    from moot.cli.target import remote
-    from moot.core.clean import visible
-
+    if not url():
+        return replay(load_settings(), id_)
     async with remote() as elsewhere:
-        whole = await elsewhere.replay(id_)
-    found = whole["consistency"]
-    debate, turns = _rebuilt(whole)
-    issues = [str(visible(issue)) for issue in found["issues"]]
-    return Seen(debate, turns, bool(found["indexed"]), issues, whole)
+        return await elsewhere.replay(id_)
 
 
-def _rebuilt(whole: dict[str, Any]) -> "tuple[Debate | None, tuple[Turn, ...]]":
+def _rebuilt(whole: dict[str, Any]) -> "tuple[Debate, list[Turn]] | None":
     """The debate that a replay tells of, unless its files are too damaged for that."""
     from moot.wire.codec import read_debate, read_turn
 
     try:
         told = whole["transcript"]
-        turns = tuple(read_turn(turn) for turn in told["turns"])
+        turns = [read_turn(turn) for turn in told["turns"]]
         return read_debate(told["debate"], whole["request"]["rules"]), turns
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None, ()
+        return None
 
 
 def reindex(
@@ -187,25 +161,27 @@ async def _records(query: str, limit: int) -> tuple[list[dict[str, Any]], str]:
     return rows, OFF.format("here") if "council" in load_settings().disabled_formats else ""
 
 
-def _show(seen: Seen) -> None:
+def _show(whole: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.text import Text
 
+    from moot.core.clean import visible
+
     console = Console(highlight=False, soft_wrap=False)
-    if seen.debate:
-        _transcript(console, seen.debate, seen.turns)
-    if not seen.indexed:
+    if told := _rebuilt(whole):
+        _transcript(console, *told)
+    if not whole["consistency"]["indexed"]:
         console.print(Text("The database does not have it;  moot reindex  adds it.", style="dim"))
-    if not seen.issues:
+    issues = whole["consistency"]["issues"]
+    if not issues:
         console.print(Text("All files are as they were written.", style="green"))
         return
-    count = len(seen.issues)
-    console.print(Text(f"{count} finding{'s' if count > 1 else ''}:", style="bold red"))
-    for issue in seen.issues:
-        console.print(Text(f"  {issue}", style="red"), soft_wrap=True)
+    console.print(Text(f"{len(issues)} finding{'s' if len(issues) > 1 else ''}:", style="bold red"))
+    for issue in issues:
+        console.print(Text(f"  {visible(issue)}", style="red"), soft_wrap=True)
 
 
-def _transcript(console: "Console", debate: "Debate", turns: "tuple[Turn, ...]") -> None:
+def _transcript(console: "Console", debate: "Debate", turns: "list[Turn]") -> None:
     """What was said and when; without anything that a changed file could do to a terminal."""
     from dataclasses import replace
 

@@ -4,7 +4,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import typer
 
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from moot.cli.screen import View
-    from moot.cli.target import Notices, Verbs
-    from moot.core.debate import Debate, Turn
+    from moot.cli.target import Notices
+    from moot.core.debate import Debate
+    from moot.ports import Moot
 
 LIVE_PACE = 0.03
 """Seconds between the understudy's words on a terminal, so that a person can follow."""
@@ -35,7 +36,7 @@ def here(
     pace: float = LIVE_PACE,
     *,
     recover: bool = True,
-) -> "AbstractAsyncContextManager[Verbs]":
+) -> "AbstractAsyncContextManager[Moot]":
     """The engine that carries debates on: at a person's pace where one looks on."""
     from moot.bootstrap import load_settings
     from moot.cli.target import where
@@ -51,7 +52,7 @@ def here(
 
 
 async def carry_on(
-    begin: Callable[["Verbs"], Awaitable["Debate"]],
+    begin: Callable[["Moot"], Awaitable["Debate"]],
     json: bool,
     mine: list[str],
     *,
@@ -68,7 +69,8 @@ async def carry_on(
         interrupted, begun = on_interrupt(service)
         found = await service.providers() if introduce and not json else None
         debate = await begin(service)
-        _recover(service, mine)
+        # Not before: the sweep could find that very debate, and whoever resumes it be refused.
+        service.recover(lambda id_: _left_behind(id_, mine))
         if found is not None:
             typer.echo(who_speaks(debate, found))  # before this waits for anything
         mine.append(debate.id)
@@ -78,14 +80,14 @@ async def carry_on(
         with screen:
             debate = await shown(service, debate, screen)
         if json:
-            _print_json(service, debate, await service.turns(debate.id))
+            await _print_json(service, debate)
         else:
             screen.outcome(debate, filed(service, debate.id))
     return exit_code(debate, interrupted.is_set())
 
 
 async def shown(
-    service: "Verbs", debate: "Debate", view: "View", seen: int | None = None
+    service: "Moot", debate: "Debate", view: "View", seen: int | None = None
 ) -> "Debate":
     """Show what it says from now on, until it has ended, is paused, or the service is closed.
 
@@ -108,17 +110,6 @@ async def shown(
     return debate
 
 
-def _recover(service: "Verbs", mine: list[str]) -> None:
-    """Carry on, beside the one that was asked for, what a dead process left. Not before it was
-    begun: the sweep could find that very debate, and whoever resumes it would be refused."""
-
-    def found(debate_id: str) -> None:
-        _left_behind(debate_id, mine)
-
-    if supervisor := getattr(service, "supervisor", None):  # a server has its own
-        supervisor.start(found)
-
-
 def _left_behind(debate_id: str, told: list[str]) -> None:
     """Say once that a debate which another process left is carried on beside this one."""
     from moot.cli.target import say
@@ -128,7 +119,7 @@ def _left_behind(debate_id: str, told: list[str]) -> None:
         say(f"Going on with {debate_id} too: nobody carried it on.")
 
 
-async def _nobody_came(service: "Verbs", debate_id: str) -> None:
+async def _nobody_came(service: "Moot", debate_id: str) -> None:
     """Say why nothing happens, where it is workers who speak and none has come."""
     from moot.cli.target import say
 
@@ -137,12 +128,12 @@ async def _nobody_came(service: "Verbs", debate_id: str) -> None:
         say("No worker has taken it yet: start one with `moot worker`. `moot doctor` says more.")
 
 
-async def _show(service: "Verbs", debate_id: str, seen: int, view: "View") -> None:
+async def _show(service: "Moot", debate_id: str, seen: int, view: "View") -> None:
     async for event in service.follow(debate_id, seen):
         view.show(event)
 
 
-def on_interrupt(service: "Verbs") -> tuple[asyncio.Event, Begun]:
+def on_interrupt(service: "Moot") -> tuple[asyncio.Event, Begun]:
     """The first Ctrl-C pauses the debates; a second one, should that hang, ends the process.
 
     It may come before there is a debate: whoever begins them says which they are.
@@ -175,7 +166,7 @@ def on_interrupt(service: "Verbs") -> tuple[asyncio.Event, Begun]:
     return interrupted, begun
 
 
-async def _pause(service: "Verbs", debate_id: str) -> bool:
+async def _pause(service: "Moot", debate_id: str) -> bool:
     """Whether it is paused or will be, or is over anyway."""
     from moot.cli.target import say
     from moot.core.status import FINAL
@@ -191,13 +182,13 @@ async def _pause(service: "Verbs", debate_id: str) -> bool:
     return status in FINAL
 
 
-async def _paused(service: "Verbs", debate_id: str) -> bool:
+async def _paused(service: "Moot", debate_id: str) -> bool:
     """Pause it, if that is still possible."""
-    from moot.cli.target import say
+    from moot.cli.target import say, url
 
     for _ in range(50):  # one that is queued runs in a moment, and then it can be paused
         try:
-            debate = await service.pause(debate_id, at_once=True)
+            debate = await service.pause(debate_id, at_once=not url())
         except StateError:
             if (await service.get(debate_id)).status != "queued":
                 return False
@@ -217,21 +208,15 @@ def exit_code(debate: "Debate", interrupted: bool) -> int:
     return 1 if debate.status == "failed" else 0
 
 
-def _print_json(service: "Verbs", debate: "Debate", turns: "list[Turn]") -> None:
+async def _print_json(service: "Moot", debate: "Debate") -> None:
     import json
 
     from moot.wire import codec
 
     whole = {
         **codec.debate(debate),
-        "turns": [codec.turn(turn) for turn in turns],
-        "packet": _packet(debate, turns),
+        "turns": [codec.turn(turn) for turn in await service.turns(debate.id)],
+        "packet": await service.packet(debate.id) if debate.outcome else None,
         "folder": service.folder(debate.id),
     }
     typer.echo(json.dumps(whole, ensure_ascii=False, indent=1))
-
-
-def _packet(debate: "Debate", turns: "list[Turn]") -> dict[str, Any] | None:
-    from moot.outcome.result import packet_of
-
-    return packet_of(debate, turns)

@@ -12,11 +12,10 @@ from moot.cli.run_commands import Id, Json
 from moot.errors import InputError
 
 if TYPE_CHECKING:
-    from moot.cli.target import Verbs
     from moot.core.debate import Debate
     from moot.core.format import Format
     from moot.core.status import Status
-    from moot.ports import FormatProblem, Search
+    from moot.ports import FormatProblem, Moot, Search
     from moot.render.export import Kind
 
 T = TypeVar("T")
@@ -93,7 +92,7 @@ def _statuses(given: list[str]) -> "tuple[Status, ...]":
     return tuple(status for status in STATUSES if status in given)
 
 
-async def _rows(service: "Verbs", search: "Search") -> list[tuple[dict[str, Any], bool]]:
+async def _rows(service: "Moot", search: "Search") -> list[tuple[dict[str, Any], bool]]:
     from moot.wire import codec
 
     keys = ("id", "motion", "format", "status", "stage", "round", "progress", "degraded",
@@ -104,7 +103,7 @@ async def _rows(service: "Verbs", search: "Search") -> list[tuple[dict[str, Any]
     ]
 
 
-async def _find(service: "Verbs", search: "Search") -> "list[Debate]":
+async def _find(service: "Moot", search: "Search") -> "list[Debate]":
     """As many as are asked for: a page may hold fewer, and still have a next."""
     from dataclasses import replace
 
@@ -123,7 +122,7 @@ def show(id_: Id, json: Json = False) -> None:
 
     from moot.cli.target import filed
 
-    async def look(service: "Verbs") -> tuple["Debate", list[Any], str, str]:
+    async def look(service: "Moot") -> tuple["Debate", list[Any], str, str]:
         turns = await service.turns(id_)
         return await service.get(id_), turns, service.folder(id_), filed(service, id_)
 
@@ -185,9 +184,16 @@ def formats(json: Json = False) -> None:
     from moot.bootstrap import load_settings
     from moot.cli.target import url
 
-    known, problems = asyncio.run(_formats_there()) if url() else _formats_here()
+    folder = None if url() else load_settings().home / "formats"
+
+    async def look(service: "Moot") -> "tuple[list[Format], list[FormatProblem]]":
+        return await service.formats(), await service.format_problems()
+
+    known, problems = _ask(look)
     for problem in problems:
-        typer.echo(f"moot: {problem.detail}", err=True)
+        typer.echo(
+            f"moot: {folder}/{problem.detail}" if folder else f"moot: {problem.detail}", err=True
+        )
     if json:
         from moot.core.format import shown
 
@@ -198,24 +204,8 @@ def formats(json: Json = False) -> None:
         for name, option in rules.options.items():
             bounds = f"{option.min}..{option.max}, default {option.default}"
             typer.echo(f"    {name} ({bounds}): {option.help}")
-    if not url():
-        typer.echo(f"\nYour own go to {load_settings().home / 'formats'}, one TOML file each.")
-
-
-async def _formats_there() -> "tuple[list[Format], list[FormatProblem]]":
-    from moot.cli.target import remote
-
-    async with remote() as elsewhere:
-        return await elsewhere.formats_and_problems()
-
-
-def _formats_here() -> "tuple[list[Format], list[FormatProblem]]":
-    """All that can be read; of the others it says why not."""
-    from moot.bootstrap import load_settings
-    from moot.store.formats import FormatFiles
-
-    files = FormatFiles(load_settings().home, load_settings().disabled_formats)
-    return files.all(), files.problems(paths=True)
+    if folder:
+        typer.echo(f"\nYour own go to {folder}, one TOML file each.")
 
 
 def doctor(json: Json = False) -> None:
@@ -265,7 +255,7 @@ def upgrade() -> None:
     typer.echo(f"{place} is at schema {migrations.HEAD}.")
 
 
-def _say(verb: "Callable[[Verbs], Awaitable[Debate]]", json: bool) -> None:
+def _say(verb: "Callable[[Moot], Awaitable[Debate]]", json: bool) -> None:
     debate = _ask(verb)
     if json:
         from moot.wire import codec
@@ -276,7 +266,7 @@ def _say(verb: "Callable[[Verbs], Awaitable[Debate]]", json: bool) -> None:
     typer.echo(f"{debate.id} is {debate.status}{asked}.")
 
 
-def _ask(question: "Callable[[Verbs], Awaitable[T]]") -> T:
+def _ask(question: "Callable[[Moot], Awaitable[T]]") -> T:
     async def ask() -> T:
         from moot.cli.target import where
 

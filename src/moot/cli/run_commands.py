@@ -10,8 +10,8 @@ from moot.cli.live import carry_on, exit_code
 from moot.errors import InputError
 
 if TYPE_CHECKING:
-    from moot.cli.target import Verbs
     from moot.core.debate import Debate
+    from moot.ports import Moot
 
 
 def _ids() -> list[str]:
@@ -94,7 +94,7 @@ def run(
         "max_cost_usd": max_cost_usd,
     }
 
-    async def begin(service: "Verbs") -> "Debate":
+    async def begin(service: "Moot") -> "Debate":
         return await service.create(
             motion,
             format=format_,
@@ -209,7 +209,7 @@ async def _watch(id_: str, after: int) -> int:
 
 
 def _carry(
-    begin: Callable[["Verbs"], Awaitable["Debate"]],
+    begin: Callable[["Moot"], Awaitable["Debate"]],
     json: bool,
     *known: str,
     introduce: bool = False,

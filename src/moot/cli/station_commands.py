@@ -20,7 +20,7 @@ from moot.cli.run_commands import Json, format_names, read_options
 from moot.errors import InputError
 
 if TYPE_CHECKING:
-    from moot.cli.target import Verbs
+    from moot.ports import Moot
     from moot.stations.station import Conversation, Station
 
 stations = typer.Typer(no_args_is_help=True, help="The stations, and what is on them.")
@@ -170,7 +170,7 @@ def change(
     if not asked and not limits and not options:
         raise InputError(f"Say what to change of {id_}: --name, --cron, --motion …", "station")
 
-    async def changed(service: "Verbs") -> "Station":
+    async def changed(service: "Moot") -> "Station":
         now = await service.stations.get(id_) if options or limits else None
         if now and limits:
             asked["limits"] = {**now.limits, **limits}
@@ -225,7 +225,7 @@ def schedule(
     """Put a conversation on a station's programme. It airs while `moot serve` runs."""
     from moot.cli.programme import line
 
-    async def scheduled(service: "Verbs") -> "tuple[Conversation, Station]":
+    async def scheduled(service: "Moot") -> "tuple[Conversation, Station]":
         made = await service.stations.schedule(id_, motion=motion, agents=agent or [], at=at)
         return made, await service.stations.get(id_)
 
@@ -256,7 +256,7 @@ def reorder(
     from moot.cli.programme import line
     from moot.wire import codec_station as codec
 
-    async def ordered(service: "Verbs") -> "tuple[list[Conversation], Station]":
+    async def ordered(service: "Moot") -> "tuple[list[Conversation], Station]":
         waiting = await service.stations.reorder(id_, conversations)
         return waiting, await service.stations.get(id_)
 

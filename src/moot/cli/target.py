@@ -1,148 +1,17 @@
 """Where a command goes: to the server that MOOT_URL names, or to the home. Decided here alone."""
 
 import sys
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from moot.errors import InputError
 
 if TYPE_CHECKING:
     from moot.cli.screen import View
     from moot.client.remote import Remote
-    from moot.core.debate import Debate, Turn
-    from moot.core.events import Delta, Event
-    from moot.ports import Found, ProviderStatus, Search
-    from moot.render.export import Kind
-    from moot.stations.station import Agent, Brought, Conversation, Programme, Station
-
-
-class Agents(Protocol):
-    """The saved personas."""
-
-    async def create(self, asked: Mapping[str, Any]) -> "Agent": ...
-
-    async def get(self, agent_id: str, /) -> "Agent": ...
-
-    async def all(self) -> "list[Agent]": ...
-
-    async def change(self, agent_id: str, asked: Mapping[str, Any], /) -> "Agent": ...
-
-    async def delete(self, agent_id: str, /) -> None: ...
-
-    async def bring(self, text: str) -> "Brought": ...
-
-    async def take(self, ids: Sequence[str] = ()) -> str: ...
-
-
-class Stations(Protocol):
-    """The stations, and what they air."""
-
-    async def create(self, asked: Mapping[str, Any]) -> "Station": ...
-
-    async def get(self, station_id: str, /) -> "Station": ...
-
-    async def all(self) -> "list[Station]": ...
-
-    async def change(self, station_id: str, asked: Mapping[str, Any], /) -> "Station": ...
-
-    async def delete(self, station_id: str, /) -> None: ...
-
-    async def bring(self, text: str) -> "Brought": ...
-
-    async def take(self, ids: Sequence[str] = ()) -> str: ...
-
-    async def schedule(
-        self,
-        station_id: str,
-        *,
-        motion: str | None = None,
-        agents: Sequence[str] = (),
-        at: str | None = None,
-    ) -> "Conversation": ...
-
-    async def air(self, station_id: str) -> "Conversation": ...
-
-    async def cancel(self, conversation_id: str) -> "Conversation": ...
-
-    async def reorder(self, station_id: str, ids: Sequence[str]) -> "list[Conversation]": ...
-
-    async def conversation(self, conversation_id: str) -> "Conversation": ...
-
-    async def programme(self, station_id: str, past: int = 20) -> "Programme": ...
-
-
-class Verbs(Protocol):
-    """What the commands ask for, and both can do."""
-
-    @property
-    def agents(self) -> Agents: ...
-
-    @property
-    def stations(self) -> Stations: ...
-
-    async def create(
-        self,
-        motion: str,
-        *,
-        format: str = "standard",  # noqa: A002  the word of the contract
-        participants: Sequence[Mapping[str, Any]] = (),
-        host: Mapping[str, Any] | None = None,
-        options: Mapping[str, Any] | None = None,
-        limits: Mapping[str, Any] | None = None,
-        on_failure: str | None = None,
-        allow_unpriced: bool = False,
-    ) -> "Debate": ...
-
-    async def council(self, asked: Mapping[str, Any]) -> "Debate": ...
-
-    def providers(self) -> "Awaitable[list[ProviderStatus]]": ...
-
-    async def start(self, debate_id: str) -> "Debate": ...
-
-    async def stop(self, debate_id: str) -> "Debate": ...
-
-    async def pause(self, debate_id: str, *, at_once: bool = False) -> "Debate": ...
-
-    async def resume(self, debate_id: str) -> "Debate": ...
-
-    async def end(self, debate_id: str) -> "Debate": ...
-
-    async def retry(self, debate_id: str, model: str | None = None) -> "Debate": ...
-
-    async def skip(self, debate_id: str) -> "Debate": ...
-
-    async def get(self, debate_id: str) -> "Debate": ...
-
-    async def find(self, search: "Search | None" = None) -> "Found": ...
-
-    async def turns(self, debate_id: str, after: int = 0) -> "list[Turn]": ...
-
-    async def records(self, words: str = "", limit: int = 50) -> list[dict[str, Any]]: ...
-
-    async def report(self, debate_id: str) -> dict[str, Any]: ...
-
-    async def remake_report(self, debate_id: str, model: str | None = None) -> dict[str, Any]: ...
-
-    async def export(self, debate_id: str, kind: "Kind") -> str: ...
-
-    async def wait(self, debate_id: str) -> "Debate": ...
-
-    async def close(self) -> None: ...
-
-    def follow(self, debate_id: str, after: int = 0) -> "AsyncIterator[Event | Delta]": ...
-
-    def folder(self, debate_id: str) -> str: ...
-
-    def left_behind(self, debate: "Debate") -> bool: ...
+    from moot.ports import Moot
 
 
 def url() -> str | None:
@@ -151,7 +20,7 @@ def url() -> str | None:
     return load_settings().url
 
 
-def filed(service: Verbs, debate_id: str) -> str:
+def filed(service: "Moot", debate_id: str) -> str:
     """Where its files are, or the debate on a server; empty if nothing was filed here."""
     folder = service.folder(debate_id)
     return folder if "://" in folder or Path(folder).is_dir() else ""
@@ -199,7 +68,7 @@ async def where(
     live: bool = False,
     found: Callable[[str], None] = lambda _: None,
     notices: Notices | None = None,
-) -> AsyncGenerator[Verbs]:
+) -> AsyncGenerator["Moot"]:
     """The engine to ask. The options are the home's: a server goes by its own. `notices` are of
     the connection to one."""
     if url():

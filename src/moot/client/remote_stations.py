@@ -1,9 +1,9 @@
-"""The agents and stations of a moot elsewhere, over HTTP: the verbs of the engine's own."""
+"""The agents and stations of a moot elsewhere, over HTTP."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
-from moot.client.requests import Wire
+from moot.client.requests import Wire, items
 from moot.core.clean import visible
 from moot.core.ids import check_id
 from moot.errors import NotFoundError
@@ -11,69 +11,61 @@ from moot.stations.casting import check_slug
 from moot.stations.station import Agent, Brought, Conversation, Programme, Station
 from moot.wire import codec_station as read
 
+Noun = TypeVar("Noun")
 
-class RemoteAgents:
+
+class RemoteLibrary(Generic[Noun]):
+    """What a server keeps under ids of its own."""
+
+    def __init__(self, wire: Wire, root: str, noun: str, reader: Callable[[Any], Noun]) -> None:
+        self._wire = wire
+        self._root = root
+        self._noun = noun
+        self._items = items(reader)
+        self._one: Callable[[Any], Noun] = lambda said: reader(visible(said))
+
+    async def create(self, asked: Mapping[str, Any], /) -> Noun:
+        return await self._wire.call(self._one, "POST", self._root, asked)
+
+    async def get(self, id_: str, /) -> Noun:
+        return await self._wire.call(self._one, "GET", self._path(id_))
+
+    async def all(self) -> list[Noun]:
+        return await self._wire.call(self._items, "GET", self._root)
+
+    async def change(self, id_: str, asked: Mapping[str, Any], /) -> Noun:
+        return await self._wire.call(self._one, "PATCH", self._path(id_), asked)
+
+    async def delete(self, id_: str, /) -> None:
+        await self._wire.ask("DELETE", self._path(id_))
+
+    async def bring(self, text: str, /) -> Brought:
+        path, asked = f"{self._root}/import", {"toml": text}
+        return await self._wire.call(
+            lambda said: read.read_brought(visible(said)), "POST", path, asked
+        )
+
+    async def take(self, ids: Sequence[str] = (), /) -> str:
+        content = await self._wire.ask("GET", f"{self._root}/export", params={"id": list(ids)})
+        return self._wire.read(content.decode)
+
+    def _path(self, id_: str) -> str:
+        return f"{self._root}/{check_slug(id_, self._noun)}"
+
+
+class RemoteAgents(RemoteLibrary[Agent]):
     """The saved personas of a server."""
 
     def __init__(self, wire: Wire) -> None:
-        self._wire = wire
-
-    async def create(self, asked: Mapping[str, Any]) -> Agent:
-        return self._one(await self._wire.json("POST", "/agents", dict(asked)))
-
-    async def get(self, agent_id: str) -> Agent:
-        return self._one(await self._wire.json("GET", _agent(agent_id)))
-
-    async def all(self) -> list[Agent]:
-        said = visible(await self._wire.json("GET", "/agents"))
-        return self._wire.read(lambda: [read.read_agent(one) for one in said["items"]])
-
-    async def change(self, agent_id: str, asked: Mapping[str, Any]) -> Agent:
-        return self._one(await self._wire.json("PATCH", _agent(agent_id), dict(asked)))
-
-    async def delete(self, agent_id: str) -> None:
-        await self._wire.ask("DELETE", _agent(agent_id))
-
-    async def bring(self, text: str) -> Brought:
-        return await _bring(self._wire, "/agents/import", text)
-
-    async def take(self, ids: Sequence[str] = ()) -> str:
-        return await _take(self._wire, "/agents/export", ids)
-
-    def _one(self, said: Any) -> Agent:
-        return self._wire.read(lambda: read.read_agent(visible(said)))
+        super().__init__(wire, "/agents", "an agent", read.read_agent)
 
 
-class RemoteStations:
+class RemoteStations(RemoteLibrary[Station]):
     """The stations of a server, and what they air."""
 
     def __init__(self, wire: Wire) -> None:
-        self._wire = wire
+        super().__init__(wire, "/stations", "a station", read.read_station)
         self._airs: dict[str, str] = {}  # which station has a conversation, as far as was heard
-
-    async def create(self, asked: Mapping[str, Any]) -> Station:
-        return self._one(await self._wire.json("POST", "/stations", dict(asked)))
-
-    async def get(self, station_id: str) -> Station:
-        return self._one(await self._wire.json("GET", _station(station_id)))
-
-    async def all(self) -> list[Station]:
-        said = visible(await self._wire.json("GET", "/stations"))
-        return self._wire.read(lambda: [read.read_station(one) for one in said["items"]])
-
-    async def change(self, station_id: str, asked: Mapping[str, Any]) -> Station:
-        return self._one(await self._wire.json("PATCH", _station(station_id), dict(asked)))
-
-    async def delete(self, station_id: str) -> None:
-        await self._wire.ask("DELETE", _station(station_id))
-
-    async def bring(self, text: str) -> Brought:
-        return await _bring(self._wire, "/stations/import", text)
-
-    async def take(self, ids: Sequence[str] = ()) -> str:
-        return await _take(self._wire, "/stations/export", ids)
-
-    # --- what they air ---
 
     async def schedule(
         self,
@@ -85,71 +77,49 @@ class RemoteStations:
     ) -> Conversation:
         given = {"motion": motion, "agents": list(agents) or None, "at": at}
         asked = {name: value for name, value in given.items() if value is not None}
-        return await self._conversation("POST", f"{_station(station_id)}/conversations", asked)
+        return await self._ask("POST", f"{self._path(station_id)}/conversations", asked)
 
     async def air(self, station_id: str) -> Conversation:
-        return await self._conversation("POST", f"{_station(station_id)}/air")
+        return await self._ask("POST", f"{self._path(station_id)}/air")
 
     async def run(self, conversation_id: str) -> Conversation:
-        return await self._conversation("POST", f"{await self._place(conversation_id)}/air")
+        return await self._ask("POST", f"{await self._place(conversation_id)}/air")
 
     async def cancel(self, conversation_id: str) -> Conversation:
-        return await self._conversation("DELETE", await self._place(conversation_id))
+        return await self._ask("DELETE", await self._place(conversation_id))
 
     async def conversation(self, conversation_id: str) -> Conversation:
-        return await self._conversation("GET", await self._place(conversation_id))
+        return await self._ask("GET", await self._place(conversation_id))
 
     async def reorder(self, station_id: str, ids: Sequence[str]) -> list[Conversation]:
-        asked = {"conversations": list(ids)}
-        said = visible(await self._wire.json("PUT", f"{_station(station_id)}/order", asked))
-        return self._wire.read(lambda: [read.read_conversation(one) for one in said["items"]])
+        path, asked = f"{self._path(station_id)}/order", {"conversations": list(ids)}
+        return await self._wire.call(items(read.read_conversation), "PUT", path, asked)
 
     async def programme(self, station_id: str, past: int = 20) -> Programme:
-        path = f"{_station(station_id)}/conversations"
-        said = visible(await self._wire.json("GET", path, params={"past": past}))
-        return self._wire.read(read.read_programme, said)
-
-    # --- pieces ---
+        path, params = f"{self._path(station_id)}/conversations", {"past": past}
+        return await self._wire.call(
+            lambda said: read.read_programme(visible(said)), "GET", path, params=params
+        )
 
     async def _place(self, conversation_id: str) -> str:
         """Where a conversation is found; the stations are asked one by one which of them has it."""
         check_id(conversation_id)
         if station_id := self._airs.get(conversation_id):
-            return f"{_station(station_id)}/conversations/{conversation_id}"
+            return f"{self._path(station_id)}/conversations/{conversation_id}"
         for station in await self.all():
-            path = f"{_station(station.id)}/conversations/{conversation_id}"
+            path = f"{self._path(station.id)}/conversations/{conversation_id}"
             try:
-                await self._conversation("GET", path)
+                await self._ask("GET", path)
             except NotFoundError:
                 continue
             return path
-        raise NotFoundError(f"There is no conversation {conversation_id!r}.", "conversation")
+        raise NotFoundError(f"There is no conversation {conversation_id}.", "id")
 
-    async def _conversation(
-        self, method: str, path: str, asked: dict[str, Any] | None = None
+    async def _ask(
+        self, method: str, path: str, asked: Mapping[str, Any] | None = None
     ) -> Conversation:
-        said = visible(await self._wire.json(method, path, asked))
-        heard = self._wire.read(read.read_conversation, said)
+        heard = await self._wire.call(
+            lambda said: read.read_conversation(visible(said)), method, path, asked
+        )
         self._airs[heard.id] = heard.station_id
         return heard
-
-    def _one(self, said: Any) -> Station:
-        return self._wire.read(lambda: read.read_station(visible(said)))
-
-
-async def _bring(wire: Wire, path: str, text: str) -> Brought:
-    said = visible(await wire.json("POST", path, {"toml": text}))
-    return wire.read(read.read_brought, said)
-
-
-async def _take(wire: Wire, path: str, ids: Sequence[str]) -> str:
-    content = await wire.ask("GET", path, params={"id": list(ids)})
-    return wire.read(content.decode)
-
-
-def _agent(agent_id: str) -> str:
-    return f"/agents/{check_slug(agent_id, 'an agent')}"
-
-
-def _station(station_id: str) -> str:
-    return f"/stations/{check_slug(station_id, 'a station')}"

@@ -3,20 +3,14 @@
 import json
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from typing import Any, TypeVar, cast
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Any, TypeVar
 
 import httpx2
 
+from moot import errors
 from moot.core.clean import visible
-from moot.errors import (
-    InputError,
-    MootError,
-    NotFoundError,
-    ProviderError,
-    StateError,
-    StorageError,
-)
+from moot.errors import InputError, MootError, NotFoundError, StorageError
 from moot.wire import sse
 
 T = TypeVar("T")
@@ -28,6 +22,26 @@ SILENT_SECONDS = 45.0
 """A stream says something every 15 s; one that is silent for so long is cut."""
 WRONG = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading raises of an answer that has another shape."""
+KINDS: dict[object, type[MootError]] = {
+    kind.code: kind
+    for kind in (
+        errors.StateError,
+        StorageError,
+        errors.PacketError,
+        errors.BudgetError,
+        errors.CancelledError,
+        errors.ProviderUnavailableError,
+        errors.ProviderAuthError,
+        errors.ProviderRateLimitError,
+        errors.ProviderTimeoutError,
+        errors.ProviderRefusedError,
+        errors.ProviderEmptyError,
+        errors.ProviderInvalidError,
+        errors.ProviderContextError,
+        errors.ProviderUnknownModelError,
+    )
+}
+"""The errors that a problem document names by their code, beside InputError."""
 
 
 class UnreachableError(MootError):
@@ -41,7 +55,7 @@ class BrokenError(UnreachableError):
 
 
 class Wire:
-    """One address, and the token for it."""
+    """One server, and the token for it."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
         self.answered = False  # whether a moot was ever there
@@ -52,41 +66,34 @@ class Wire:
     async def close(self) -> None:
         await self._http.aclose()
 
-    async def object(self, path: str) -> dict[str, Any]:
-        said = await self.json("GET", path)
-        return self.read(lambda: {str(name): value for name, value in said.items()})
-
-    async def json(
+    async def call(
         self,
+        reader: Callable[[Any], T],
         method: str,
         path: str,
-        asked: dict[str, Any] | None = None,
-        *,
-        params: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-        seconds: float | None = None,
-    ) -> Any:
-        content = await self.ask(
-            method, path, asked, params=params, headers=headers, seconds=seconds
-        )
-        return self.read(json.loads, content)
+        asked: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> T:
+        """What the reader makes of the JSON that `ask` gets."""
+        content = await self.ask(method, path, asked, **options)
+        return self.read(lambda: reader(json.loads(content)))
 
     async def ask(
         self,
         method: str,
         path: str,
-        asked: dict[str, Any] | None = None,
+        asked: Mapping[str, Any] | None = None,
         *,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
         seconds: float | None = None,
     ) -> bytes:
-        """What the server answers, if it is what was asked for; else the right error."""
+        """What the server answers; raises what its problem document says, if it refuses."""
         sent = {"Content-Type": "application/json"} if method != "GET" else {}
-        body = json.dumps(asked).encode() if asked is not None else None
+        body = json.dumps(asked, default=dict).encode() if asked is not None else None
         given = {name: value for name, value in (params or {}).items() if value is not None}
         timeout = httpx2.Timeout(seconds or ANSWER_SECONDS, connect=CONNECT_SECONDS)
-        sent = {**sent, **(headers or {})}
+        sent |= headers or {}
         try:
             async with self._http.stream(
                 method, path, content=body, params=given, headers=sent, timeout=timeout
@@ -95,21 +102,20 @@ class Wire:
         except httpx2.RequestError as error:
             raise self._lost(error) from None
         if not answer.is_success:
-            self._refuse(answer, content)
+            raise self._refusal(answer, content)
         self.answered = True
         return content
 
     async def _whole(self, answer: httpx2.Response) -> bytes:
-        pieces: list[bytes] = []
-        size = 0
+        content = bytearray()
         async for piece in answer.aiter_bytes():
-            size += len(piece)
-            if size > MAX_BYTES:
+            content += piece
+            if len(content) > MAX_BYTES:
                 raise self._foreign()
-            pieces.append(piece)
-        return b"".join(pieces)
+        return bytes(content)
 
     def read(self, reader: Callable[..., T], *said: Any) -> T:
+        """What the reader returns; an answer of another shape is not moot's."""
         try:
             return reader(*said)
         except WRONG:
@@ -128,7 +134,7 @@ class Wire:
                     yield sse.Message("end", "{}")
                     return
                 if answer.status_code != 200:
-                    self._refuse(answer, await self._whole(answer))
+                    raise self._refusal(answer, await self._whole(answer))
                 if _kind(answer) != "text/event-stream":
                     raise self._foreign()
                 streaming = True
@@ -143,46 +149,38 @@ class Wire:
 
     # --- what can go wrong ---
 
-    def _refuse(self, answer: httpx2.Response, content: bytes) -> None:
-        """Raise what a problem document says; anything else is no answer of moot's."""
-        status = answer.status_code
-        if _kind(answer) != "application/problem+json":
-            if status == 503 and _kind(answer) == "application/json":  # /readyz says what is wrong
-                raise StorageError(f"The moot at {self.url} is not ready: {_said(content)}")
+    def _refusal(self, answer: httpx2.Response, content: bytes) -> MootError:
+        """What a problem document says; anything else is not an answer of moot's."""
+        status, kind = answer.status_code, _kind(answer)
+        if kind != "application/problem+json":
+            if status == 503 and kind == "application/json":  # /readyz says what is wrong
+                said = visible(content[:300].decode("utf-8", "replace"))
+                return StorageError(f"The moot at {self.url} is not ready: {said}")
             if status in (502, 503, 504):
-                raise UnreachableError(f"The moot at {self.url} is away now ({status}).")
-            raise self._foreign()
-        problem = cast(dict[str, Any], self.read(lambda: dict(json.loads(content))))
+                return UnreachableError(f"The moot at {self.url} is away now ({status}).")
+            return self._foreign()
+        problem = self.read(lambda: dict[str, Any](json.loads(content)))
         detail = visible(str(problem.get("detail")))[:1000]
         code, field = problem.get("code"), visible(problem.get("field"))
         if status == 401:
-            raise InputError(self._token_problem(), "MOOT_TOKEN")
+            return InputError(self._token_problem(), "MOOT_TOKEN")
         if status in (408, 429):
-            raise UnreachableError(detail)
+            return UnreachableError(detail)
         if code == InputError.code:
-            raise (NotFoundError if status == 404 else InputError)(detail, field)
-        if code == StateError.code:
-            raise StateError(detail)
-        if code == StorageError.code:
-            raise StorageError(detail)
-        if isinstance(code, str) and code.startswith("DEBATE_ERR_PROVIDER"):
-            raise ProviderError(detail)
+            return (NotFoundError if status == 404 else InputError)(detail, field)
+        if code in KINDS:
+            return KINDS[code](detail)
         if status == 404:
-            raise InputError(self._unknown())
+            return InputError(self._unknown())
         if status < 500:
-            raise InputError(detail)
-        raise UnreachableError(f"The moot at {self.url} failed: {detail}")
+            return InputError(detail)
+        return UnreachableError(f"The moot at {self.url} failed: {detail}")
 
     def _token_problem(self) -> str:
-        if self._has_token:
-            return (
-                f"The moot at {self.url} refused the token in MOOT_TOKEN: "
-                "set it to the one that the server was given."
-            )
-        return (
-            f"The moot at {self.url} wants a token, and MOOT_TOKEN is not set: "
-            "set it to the one that the server was given."
-        )
+        what = "refused the token in MOOT_TOKEN"
+        if not self._has_token:
+            what = "wants a token, and MOOT_TOKEN is not set"
+        return f"The moot at {self.url} {what}: set it to the one that the server was given."
 
     def _unknown(self) -> str:
         path = self._http.base_url.path
@@ -193,25 +191,12 @@ class Wire:
 
     def _lost(self, error: httpx2.RequestError) -> UnreachableError:
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
-            return UnreachableError(f"No moot answers at {self.url}{self._why(error)}")
+            return UnreachableError(f"No moot answers at {self.url}{_why(error)}")
         if isinstance(error, httpx2.LocalProtocolError | httpx2.UnsupportedProtocol):
             return self._foreign()
         if isinstance(error, httpx2.TimeoutException):
             return BrokenError(f"The moot at {self.url} did not answer in time.")
         return BrokenError(f"The connection to {self.url} broke before it had answered.")
-
-    def _why(self, error: httpx2.RequestError) -> str:
-        """What keeps the connection from being made, and how to mend it."""
-        if isinstance(error, httpx2.ConnectTimeout):
-            return f" within {CONNECT_SECONDS:g} s. Check MOOT_URL."
-        causes = list(_causes(error))
-        if any(isinstance(cause, socket.gaierror) for cause in causes):
-            return ": that host name is not known. Check MOOT_URL."
-        if any(_is_certificate(cause) for cause in causes):
-            return ": its certificate was refused."
-        if any(isinstance(cause, ssl.SSLError) for cause in causes):
-            return ": it does not speak https. Perhaps MOOT_URL should begin with http://."
-        return ". Start one with `moot serve`, or unset MOOT_URL."
 
     def _foreign(self) -> UnreachableError:
         part = ", its path too" if self._http.base_url.path.strip("/") else ""
@@ -220,28 +205,32 @@ class Wire:
         )
 
 
+def items(reader: Callable[[Any], T]) -> Callable[[Any], list[T]]:
+    """How a list is read, each item cleaned of what could harm a terminal."""
+    return lambda said: [reader(item) for item in visible(said["items"])]
+
+
 def _client(url: str, token: str | None) -> httpx2.AsyncClient:
-    """Nothing of the environment but what Settings read; a connection for each request, so that
-    none is used that the server has closed; no redirect is followed, least of all with a token."""
+    """It reads nothing from the environment, follows no redirect (least of all with a token), and
+    opens a connection for each request, so that none is used that the server has closed."""
     headers: dict[str, str] = {"Accept-Encoding": "identity"}
     if token:
         _check_token(token)
         headers["Authorization"] = f"Bearer {token}"
     plain = url.lower().startswith("http:")  # no certificate is read, and none would be accepted
+    wrong = InputError(f"MOOT_URL is not a valid URL of a server: {url[:200]!a}.", "MOOT_URL")
     try:
         client = httpx2.AsyncClient(
             base_url=url,
             headers=headers,
             verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,
-            timeout=httpx2.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
             limits=httpx2.Limits(max_keepalive_connections=0),
-            follow_redirects=False,
             trust_env=False,
         )
     except (httpx2.InvalidURL, ValueError):
-        raise InputError(f"MOOT_URL: {url[:200]!a} is no address.", "MOOT_URL") from None
+        raise wrong from None
     if not _is_server(client.base_url):
-        raise InputError(f"MOOT_URL: {url[:200]!a} is no address of a server.", "MOOT_URL")
+        raise wrong
     return client
 
 
@@ -254,30 +243,31 @@ def _is_server(url: httpx2.URL) -> bool:
 
 def _check_token(token: str) -> None:
     if "\n" in token or "\r" in token:
-        what = "it holds a line break"
+        what = "a line break"
     elif not token.isascii():
-        what = "it is not plain ASCII"
+        what = "characters that are not plain ASCII"
     elif not token.isprintable():
-        what = "it holds a control character"
+        what = "a control character"
     else:
         return
-    raise InputError(f"MOOT_TOKEN cannot be sent: {what}.", "MOOT_TOKEN")
+    raise InputError(f"MOOT_TOKEN cannot be sent: it contains {what}.", "MOOT_TOKEN")
 
 
 def _kind(answer: httpx2.Response) -> str:
     return answer.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def _said(content: bytes) -> str:
-    return visible(content[:300].decode("utf-8", "replace"))
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """The error, and what it came from."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-def _is_certificate(error: BaseException) -> bool:
-    return isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE" in str(error)
+def _why(error: httpx2.RequestError) -> str:
+    """What keeps the connection from being made, and how to mend it."""
+    if isinstance(error, httpx2.ConnectTimeout):
+        return f" within {CONNECT_SECONDS:g} s. Check MOOT_URL."
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, socket.gaierror):
+            return ": that host name is not known. Check MOOT_URL."
+        if isinstance(cause, ssl.SSLCertVerificationError) or "CERTIFICATE" in str(cause):
+            return ": its certificate was refused."
+        if isinstance(cause, ssl.SSLError):
+            return ": it does not speak https. Perhaps MOOT_URL should begin with http://."
+        cause = cause.__cause__ or cause.__context__
+    return ". Start one with `moot serve`, or unset MOOT_URL."

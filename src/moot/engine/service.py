@@ -1,7 +1,7 @@
-"""What a person can ask: start, stop, pause, resume, end, retry, skip, read, follow."""
+"""The engine behind `Moot`: what a person can ask, and what servers and workers need beside."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol, cast
@@ -33,6 +33,7 @@ from moot.errors import (
     StateError,
     StorageError,
 )
+from moot.outcome.result import packet_of
 from moot.ports import (
     Bus,
     Clock,
@@ -43,20 +44,20 @@ from moot.ports import (
     Found,
     Listener,
     ModelCard,
+    Moot,
     Once,
     ProviderStatus,
     Records,
     ReportRow,
     Search,
     Store,
+    Voices,
 )
 from moot.render.export import Kind, export
 
 ID_TRIES = 5
 POLL_SECONDS = 0.5
 """How often a follower looks into the log for what other processes committed."""
-_MENDED = ("format", "participants", "host", "allow_unpriced")
-"""What of a request is not built from as it came."""
 
 
 class Wish(Protocol):
@@ -65,7 +66,7 @@ class Wish(Protocol):
     def __call__(self, debate: Debate, *, in_flight: bool, at: str) -> Change: ...
 
 
-class Service:
+class Service(Moot):
     """The whole engine. Use it as an async context manager: `async with moot.open() as service`."""
 
     def __init__(
@@ -77,6 +78,7 @@ class Service:
         dispatcher: Dispatcher,
         clock: Clock,
         formats: Formats,
+        voices: Voices,
         advancer: Advancer,
         keeper: Keeper,
         supervisor: Supervisor,
@@ -85,44 +87,38 @@ class Service:
         tail: Tail,
         filer: Filer,
         reporter: Reporter,
-        providers: Callable[[], Awaitable[list[ProviderStatus]]],
-        normalize: request.Normalize,
-        bend: Callable[[str], Awaitable[tuple[str, str | None]]],
-        look: Callable[[], Awaitable[None]],
-        card: Callable[[str], ModelCard],
-        writer: str | None,
-        default_models: tuple[str, ...],
         new_id: Callable[[float], str],
+        replay: Callable[[str], dict[str, Any]],
     ) -> None:
         self.supervisor = supervisor
-        self.agents = agents
-        self.stations = stations
         self.tail = tail
-        self.providers = providers
-        """Which providers work here, and what to set where one does not."""
+        self._agents = agents
+        self._stations = stations
         self._store = store
         self._records = records
         self._bus = bus
         self._dispatcher = dispatcher
         self._clock = clock
         self._formats = formats
+        self._voices = voices
         self._advancer = advancer
         self._keeper = keeper
         self._filer = filer
         self._reporter = reporter
-        self._normalize = normalize
-        self._bend = bend
-        self._look = look
-        self._card = card
-        self._writer = writer
         self._new_id = new_id
-        self.default_models = default_models
-        """What seats without a model take, in turn."""
+        self._replay = replay
         self._closed = False
         dispatcher.start(self._advance)
 
+    @property
+    def agents(self) -> Agents:
+        return self._agents
+
+    @property
+    def stations(self) -> Stations:
+        return self._stations
+
     async def close(self) -> None:
-        """Let go of every debate; those under way go on at the next start."""
         self._closed = True
         await self.tail.close()
         await self.supervisor.close()
@@ -130,10 +126,6 @@ class Service:
         await self._keeper.close()
         await self._dispatcher.close()
         await self._filer.close()
-
-    async def let_go(self) -> None:
-        """Call off what is in hand here; a wave that is let go is queued again."""
-        await self._keeper.close()
 
     # --- begin ---
 
@@ -152,102 +144,27 @@ class Service:
         start: bool = True,
         once: Once | None = None,
     ) -> Debate:
-        """Make a debate and, unless told otherwise, start it. Bad input raises InputError.
-
-        With `once`, a request that comes again is given the debate that it made before.
-        """
         asked = {
             "motion": motion, "format": format, "participants": participants, "host": host,
             "options": options, "limits": limits, "on_failure": on_failure, "brief": brief,
             "allow_unpriced": allow_unpriced,
         }  # fmt: skip
-        return await self._create_free(asked, _given(asked), self._normalize, start, once)
-
-    async def _create_free(
-        self,
-        asked: Mapping[str, Any],
-        received: Mapping[str, Any],
-        normalize: request.Normalize,
-        start: bool,
-        once: Once | None,
-    ) -> Debate:
-        """Under an id that nobody else has."""
-        for _ in range(ID_TRIES):
-            with suppress(DuplicateError):
-                return await self._create(asked, received, normalize, start, once)
-        raise StorageError("No free id was found for the debate. Try again.")
-
-    async def _create(
-        self,
-        asked: Mapping[str, Any],
-        received: Mapping[str, Any],
-        normalize: request.Normalize,
-        start: bool,
-        once: Once | None,
-    ) -> Debate:
-        wanted = {name: value for name, value in asked.items() if name not in _MENDED}
-        seats = asked.get("participants") or ()
-        wanted["participants"] = [await self._seat(seat, at) for at, seat in enumerate(seats)]
-        if asked.get("host") is not None:
-            wanted["host"] = await self._seat(asked["host"])
-        if asked.get("allow_unpriced"):
-            wanted["limits"] = {**(asked.get("limits") or {}), "allow_unpriced": True}
-        rules = self._formats.get(asked["format"])
-        host = str(wanted.get("host", {}).get("model") or self.default_models[0])
-        if any(stage.cued for stage in rules.stages) and host.strip().lower().startswith("local"):
-            await self._look()  # so that it is known who hosts
-        now = self._clock.now()
-        debate = request.build(
-            **wanted,
-            debate_id=self._new_id(now),
-            at=iso(now),
-            rules=rules,
-            default_model=self.default_models,
-            normalize=normalize,
-            received=received,
-            cards=self._card,
-            writer=self._writer,
-        )
-        await asyncio.to_thread(self._records.check)
-        change = await self._store.create(
-            debate, lambda row: verbs.open_(row, start, iso(now)), once
-        )
-        self._publish(change)
-        if start and change.debate.id == debate.id:
-            self._dispatcher.dispatch(change.debate)
-        return change.debate
-
-    async def _seat(self, seat: Mapping[str, Any], place: int | None = None) -> Mapping[str, Any]:
-        """A seat for a saved agent, as it is now; what is given beside it wins."""
-        given = {name: value for name, value in seat.items() if value is not None}
-        if "agent" not in given:
-            return seat
-        field = "host.agent" if place is None else f"participants[{place}].agent"
         try:
-            agent = await self.agents.get(given.pop("agent"))
-        except InputError as error:
-            raise InputError(error.message, field) from None
-        known: dict[str, Any] = {"name": agent.name, "bio": agent.bio}
-        if agent.model:
-            known["model"] = agent.model
-        if agent.stance != "neutral" and place is not None:
-            known["stance"] = agent.stance
-        return {**known, **given}
+            return await self._create_free(asked, _given(asked), start=start, once=once)
+        except NotFoundError as error:  # of the format: the request is wrong, not its address
+            raise InputError(error.message, error.field) from None
 
     async def council(
         self, asked: Mapping[str, Any], *, start: bool = True, once: Once | None = None
     ) -> Debate:
-        """A council, by its own request: problem, output_type and the rest of §5."""
         try:
-            wanted = request.council(asked)
+            wanted: dict[str, Any] = {**request.council(asked), "format": "council"}
             bent = await self._bent(wanted["participants"])
-            return await self._create_free(
-                {**wanted, "format": "council"},
-                asked,
-                lambda model: bent.get(model) or self._normalize(model),
-                start,
-                once,
-            )
+
+            def normalize(model: str) -> tuple[str, str | None]:
+                return bent.get(model) or self._voices.normalize(model)
+
+            return await self._create_free(wanted, asked, normalize, start=start, once=once)
         except NotFoundError:
             raise
         except InputError as error:  # in the words of the request
@@ -262,43 +179,105 @@ class Service:
         for place, seat in enumerate(seats):
             if seat["model"]:
                 try:
-                    bent[seat["model"]] = await self._bend(seat["model"])
+                    bent[seat["model"]] = await self._voices.bend(seat["model"])
                 except InputError as error:
                     raise InputError(error.message, f"participants[{place}].model_name") from None
         return bent
 
+    async def _create_free(
+        self,
+        asked: Mapping[str, Any],
+        received: Mapping[str, Any],
+        normalize: request.Normalize | None = None,
+        *,
+        start: bool,
+        once: Once | None,
+    ) -> Debate:
+        """Make a debate under an id that nobody else has."""
+        for _ in range(ID_TRIES):
+            debate = await self._built(asked, received, normalize or self._voices.normalize)
+            await asyncio.to_thread(self._records.check)
+            with suppress(DuplicateError):
+                change = await self._store.create(
+                    debate, lambda row: verbs.open_(row, start, row.created_at), once
+                )
+                self._publish(change)
+                if start and change.debate.id == debate.id:
+                    self._dispatcher.dispatch(change.debate)
+                return change.debate
+        raise StorageError("No free id was found for the debate. Try again.")
+
+    async def _built(
+        self, asked: Mapping[str, Any], received: Mapping[str, Any], normalize: request.Normalize
+    ) -> Debate:
+        wanted = dict(asked)
+        rules = self._formats.get(wanted.pop("format"))
+        seats = wanted["participants"] or ()
+        wanted["participants"] = [await self._seat(seat, at) for at, seat in enumerate(seats)]
+        host: Mapping[str, Any] = {}
+        if wanted.get("host") is not None:
+            wanted["host"] = host = await self._seat(wanted["host"])
+        if wanted.pop("allow_unpriced", False):
+            wanted["limits"] = {**(wanted["limits"] or {}), "allow_unpriced": True}
+        model = str(host.get("model") or self._voices.defaults[0])
+        if any(stage.cued for stage in rules.stages) and model.strip().lower().startswith("local"):
+            await self._voices.look()  # so that it is known who hosts
+        now = self._clock.now()
+        return request.build(
+            **wanted,
+            debate_id=self._new_id(now),
+            at=iso(now),
+            rules=rules,
+            default_model=self._voices.defaults,
+            normalize=normalize,
+            received=received,
+            cards=self._voices.card,
+            writer=self._voices.writer,
+        )
+
+    async def _seat(self, seat: Mapping[str, Any], place: int | None = None) -> Mapping[str, Any]:
+        """A seat for a saved agent, as it is now; what is given beside it wins."""
+        given = {name: value for name, value in seat.items() if value is not None}
+        if "agent" not in given:
+            return seat
+        field = "host.agent" if place is None else f"participants[{place}].agent"
+        try:
+            agent = await self._agents.get(given.pop("agent"))
+        except InputError as error:
+            raise InputError(error.message, field) from None
+        known: dict[str, Any] = {"name": agent.name, "bio": agent.bio}
+        if agent.model:
+            known["model"] = agent.model
+        if agent.stance != "neutral" and place is not None:
+            known["stance"] = agent.stance
+        return {**known, **given}
+
+    # --- verbs ---
+
     async def start(self, debate_id: str) -> Debate:
-        """Start one that was made to wait; a station's goes on air, as soon as that is free."""
-        if await self.stations.is_waiting(check_id(debate_id)):
-            return (await self.stations.run(debate_id)).debate
+        if await self._stations.is_waiting(check_id(debate_id)):
+            return (await self._stations.run(debate_id)).debate
         return await self._verb(debate_id, verbs.enqueue, go=True)
 
-    # --- what a person can do to it ---
-
     async def stop(self, debate_id: str) -> Debate:
-        """Keep the step in flight, then nothing more."""
         return await self._wish(debate_id, verbs.stop)
 
     async def pause(self, debate_id: str, *, at_once: bool = False) -> Debate:
-        """Halt after the step in flight; `at_once` calls it off instead."""
-        if at_once:
-            debate = await self._verb(
-                debate_id, lambda row, at: verbs.pause(row, in_flight=False, at=at)
-            )
-            self._call_off(debate_id)
-            return debate
-        return await self._wish(debate_id, verbs.pause)
+        if not at_once:
+            return await self._wish(debate_id, verbs.pause)
+        debate = await self._verb(
+            debate_id, lambda row, at: verbs.pause(row, in_flight=False, at=at)
+        )
+        self._call_off(debate_id)
+        return debate
 
     async def resume(self, debate_id: str) -> Debate:
-        """Go on from the cursor."""
-
         def move(row: Debate, at: str) -> Change:
             return verbs.resume(row, in_flight=self._in_flight(row), at=at)
 
         return await self._verb(debate_id, move, go=True)
 
     async def end(self, debate_id: str) -> Debate:
-        """Call off what is in flight, here or elsewhere, and go to the closing summary."""
         before = (await self.get(debate_id)).status
         debate = await self._verb(debate_id, verbs.end)
         if debate.status == "ending":
@@ -308,15 +287,14 @@ class Service:
         return debate
 
     async def retry(self, debate_id: str, model: str | None = None) -> Debate:
-        """Restart the speaker that failed, with another model if one is given."""
         if model is None:
             return await self._verb(
                 debate_id, lambda row, at: verbs.retry(row, None, None, at), go=True
             )
-        canonical, _ = self._normalize(model)
+        canonical, _ = self._voices.normalize(model)
         if voices.family(canonical) == "local":
-            await self._look()
-        card = await asyncio.to_thread(self._card, canonical)
+            await self._voices.look()
+        card = await asyncio.to_thread(self._voices.card, canonical)
 
         def move(row: Debate, at: str) -> Change:
             doubt = _doubt(row, canonical, card) if row.failure and row.failure.actor else None
@@ -325,10 +303,12 @@ class Service:
         return await self._verb(debate_id, move, go=True)
 
     async def skip(self, debate_id: str) -> Debate:
-        """Go on without the turn that failed."""
         return await self._verb(debate_id, verbs.skip, go=True)
 
-    # --- read ---
+    def recover(self, found: Callable[[str], None]) -> None:
+        self.supervisor.start(found)
+
+    # --- reads ---
 
     async def get(self, debate_id: str) -> Debate:
         debate = self._shown(await self._store.load(check_id(debate_id)))
@@ -337,84 +317,67 @@ class Service:
         return debate
 
     async def find(self, search: Search | None = None) -> Found:
-        """A page of debates, newest first; `next` of one page is `before` of the next."""
-        search = search or Search()
-        return await self._store.find(replace(search, hidden=self._formats.disabled))
+        return await self._store.find(replace(search or Search(), hidden=self._formats.disabled))
 
     async def turns(self, debate_id: str, after: int = 0) -> list[Turn]:
         await self.get(debate_id)
         return await self._store.turns(debate_id, after)
 
-    async def attempts(self, debate_id: str) -> list[dict[str, Any]]:
-        return await self._store.attempts(check_id(debate_id))
-
-    async def reports(self, debate_ids: Sequence[str]) -> dict[str, ReportRow]:
-        """How the reports of those debates stand, of those that have ended."""
-        return await self._store.reports(debate_ids)
+    async def packet(self, debate_id: str) -> dict[str, Any]:
+        debate = await self.get(debate_id)
+        if debate.rules.result is None:
+            raise NotFoundError(f"A {debate.format} leaves no packet; a council does.", "id")
+        packet = await asyncio.to_thread(packet_of, debate, await self._store.turns(debate_id))
+        if packet is None and debate.status in FINAL:
+            raise StateError(f"This council is {debate.status} and came to no decision.")
+        if packet is None:
+            raise StateError(f"This council has not decided yet; it is {debate.status}.")
+        return packet
 
     async def report(self, debate_id: str) -> dict[str, Any]:
-        """The report of a debate, of one that has not ended so far; see `core.report`."""
         await self.get(debate_id)
         return await self._reporter.read(debate_id)
 
+    async def remake_report(self, debate_id: str, model: str | None = None) -> dict[str, Any]:
+        canonical = self._voices.normalize(model)[0] if model else None
+        await self.get(debate_id)
+        return await self._reporter.make(debate_id, canonical)
+
     async def export(self, debate_id: str, kind: Kind) -> str:
-        """A debate as one document to keep."""
         debate, said = await self.get(debate_id), await self._store.turns(debate_id)
         row = (await self._store.reports([debate_id])).get(debate_id)
         return await asyncio.to_thread(export, kind, debate, said, row.read if row else None)
 
-    async def remake_report(self, debate_id: str, model: str | None = None) -> dict[str, Any]:
-        """Make the report of a debate that has ended anew, and its files: by the model, else by the
-        one that is set, else by extraction."""
-        canonical = self._normalize(model)[0] if model else None
-        await self.get(debate_id)
-        return await self._reporter.make(debate_id, canonical)
-
-    async def actions(self, debate_id: str) -> list[dict[str, Any]]:
-        """What a council decided to do next."""
-        return await self._store.actions(check_id(debate_id))
+    async def replay(self, debate_id: str) -> dict[str, Any]:
+        return await asyncio.to_thread(self._replay, debate_id)
 
     async def records(self, words: str = "", limit: int = 50) -> list[dict[str, Any]]:
-        """What was written back and holds every one of the words, newest first."""
         return await self._store.records(words, limit, self._formats.disabled)
 
-    @property
-    def in_hand(self) -> int:
-        """How many debates this process carries on right now."""
-        return self._keeper.count
-
-    async def ping(self) -> None:
-        """Raises StorageError where the database cannot be written."""
-        await self._store.ping()
-
-    async def counts(self) -> dict[str, int]:
-        """How many debates there are, by status."""
-        return await self._store.counts()
-
-    def formats(self) -> list[Format]:
+    async def formats(self) -> list[Format]:
         return self._formats.all()
 
-    def format_problems(self) -> list[FormatProblem]:
-        """The user's own files that are no formats, and why."""
+    async def format_problems(self) -> list[FormatProblem]:
         return self._formats.problems()
+
+    async def providers(self) -> list[ProviderStatus]:
+        return await self._voices.describe()
+
+    async def default_models(self) -> tuple[str, ...]:
+        return self._voices.defaults
 
     def folder(self, debate_id: str) -> str:
         return self._records.folder(check_id(debate_id))
 
     def left_behind(self, debate: Debate) -> bool:
-        """Whether the process that had it in hand is gone, and no worker is to take it."""
         return (
             self._dispatcher.here
             and debate.status in ("queued", "running", "ending")
             and not self._in_flight(debate)
         )
 
-    async def follow(self, debate_id: str, after: int = 0) -> AsyncIterator[Event | Delta]:
-        """Every event with seq > after, in order, none missed or doubled; deltas in between.
-
-        It subscribes first and reads the log second, so nothing falls between the two. It ends
-        with the last event of a debate that is over or paused.
-        """
+    async def follow(self, debate_id: str, after: int = 0) -> AsyncGenerator[Event | Delta]:
+        # It subscribes first and reads the log second, so nothing falls between the two.
         ear = Subscription(self._bus, check_id(debate_id))
         try:
             while True:
@@ -422,8 +385,11 @@ class Service:
                     for event in events:
                         yield event
                         after = event.seq
-                debate = await self._store.load(debate_id)
-                if debate.last_seq <= after and at_rest(debate):
+                debate = self._shown(await self._store.load(debate_id))
+                if debate.last_seq < after:
+                    after = 0  # a shorter log took its place
+                    continue
+                if debate.last_seq == after and at_rest(debate):
                     return
                 while (heard := await ear.get(POLL_SECONDS)) is not None:
                     if isinstance(heard, Delta):
@@ -437,6 +403,52 @@ class Service:
                         break  # the log has what lies between
         finally:
             ear.close()
+
+    async def wait(self, debate_id: str) -> Debate:
+        check_id(debate_id)
+        while True:
+            await self._dispatcher.idle(debate_id)
+            debate = self._shown(await self._store.load(debate_id))
+            if at_rest(debate):
+                await self._file(debate)
+                await self._reporter.idle(debate_id)
+                return debate
+            if self._closed:
+                return debate
+            if self._dispatcher.here and not self._in_flight(debate):
+                self._dispatcher.dispatch(debate)
+            await asyncio.sleep(0.05)
+
+    # --- for those who serve it, and for workers ---
+
+    @property
+    def in_hand(self) -> int:
+        """How many debates this process carries on right now."""
+        return self._keeper.count
+
+    async def ping(self) -> None:
+        """Raises StorageError if the database cannot be written."""
+        await self._store.ping()
+
+    async def counts(self) -> dict[str, int]:
+        """How many debates there are, by status."""
+        return await self._store.counts()
+
+    async def attempts(self, debate_id: str) -> list[dict[str, Any]]:
+        """Every model call of a debate, and how it ended."""
+        return await self._store.attempts(check_id(debate_id))
+
+    async def actions(self, debate_id: str) -> list[dict[str, Any]]:
+        """What a council decided to do next."""
+        return await self._store.actions(check_id(debate_id))
+
+    async def reports(self, debate_ids: Sequence[str]) -> dict[str, ReportRow]:
+        """How the reports of those debates stand, of those that have ended."""
+        return await self._store.reports(debate_ids)
+
+    async def log(self, debate_id: str, after: int, limit: int) -> list[Event]:
+        """The log with seq > after, as it stands."""
+        return await self._store.events(debate_id, after, limit)
 
     def listen(self, debate_id: str, listener: Listener) -> Forget:
         """Hear a debate's events and deltas at once, without a promise: the log has it."""
@@ -452,34 +464,10 @@ class Service:
         begun = (s for s in self._bus.speeches(debate_id) if s.pieces or s.instruction)
         return [speech.so_far(at) for speech in begun]
 
-    async def log(self, debate_id: str, after: int, limit: int) -> list[Event]:
-        """The log with seq > after, as it stands."""
-        return await self._store.events(debate_id, after, limit)
-
-    async def wait(self, debate_id: str) -> Debate:
-        """Wait until the debate has ended or is paused, whoever advances it, and is filed.
-
-        A service that is closed meanwhile has let the debate go: it comes back as it stands.
-        """
-        while True:
-            await self._dispatcher.idle(debate_id)
-            debate = await self._store.load(debate_id)
-            if at_rest(debate):
-                await self._file(debate)
-                await self._reporter.idle(debate_id)
-                return debate
-            if self._closed:
-                return debate
-            if self._dispatcher.here and not self._in_flight(debate):
-                self._dispatcher.dispatch(debate)
-            await asyncio.sleep(0.05)
-
-    # --- pieces ---
-
     async def wave(self, debate_id: str, place: str) -> None:
-        """Speak the wave at that place, if it is still to be had, and queue the next one.
+        """Speak the wave at that place, if it is still open, and queue the next one.
 
-        For workers that are sent from wave to wave. What is let go half-way, because this process
+        For workers that are sent from wave to wave. What this process lets go half-way, because it
         ends, is queued again too.
         """
         debate = await self._advancer.advance(debate_id, place)
@@ -490,13 +478,19 @@ class Service:
         elif debate.lease_owner is None and debate.not_before <= self._clock.now():
             self._dispatcher.dispatch(debate)
 
+    async def let_go(self) -> None:
+        """Cancel what is in hand here; a wave that is let go is queued again."""
+        await self._keeper.close()
+
+    # --- pieces ---
+
     async def _advance(self, debate_id: str) -> None:
         debate = await self._advancer.advance(debate_id)
         if debate and at_rest(debate):
             await self._file(debate)
 
     def _call_off(self, debate_id: str) -> None:
-        """Its lease was taken away: cancel what is in flight, here or elsewhere."""
+        """Cancel what is in flight, here or elsewhere: its lease was taken away."""
         self._keeper.call_off(debate_id)
         self._bus.nudge(debate_id)
 
