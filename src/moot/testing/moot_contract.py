@@ -1,0 +1,380 @@
+"""What every moot must do for people and programs: one suite, run on the engine and on the client.
+
+A subclass in a test file gives two fixtures: `home`, a folder, and `moot`, which opens a moot on
+that home with the speaker it is given (None: the understudy speaks). `everything` reads all that
+there is to read of debates, as JSON, so that two moots on one home can be compared.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moot.core.events import Delta, Event, TurnCommitted
+from moot.core.format import shown
+from moot.errors import (
+    ConflictError,
+    InputError,
+    MootError,
+    NotFoundError,
+    ProviderAuthError,
+    ProviderError,
+    StateError,
+)
+from moot.ports import Call, Moot, Once, Reply, Say, Search, Speaker
+from moot.render.export import KINDS
+from moot.stations.station import Brought
+from moot.testing.bus_peer import in_loop
+from moot.testing.speaker import ScriptedSpeaker, plain
+from moot.wire import codec, codec_station
+
+Open = Callable[[Speaker | None], AbstractAsyncContextManager[Moot]]
+MOTION = "Should a small team write its tests first?"
+NOBODY = "debate_20200101_000000_aaaaaa"
+COUNCIL = {"problem": MOTION, "output_type": "decision"}
+FAR = "2199-01-31T09:00"
+OWN = """name = "mine"
+title = "M"
+description = "D"
+rules = "R"
+[[stages]]
+name = "talk"
+ask = "Speak."
+"""
+AGENTS = [{"name": "Ada", "bio": "A baker."}, {"name": "Ben", "stance": "con"}]
+
+
+class Stage(ScriptedSpeaker):
+    """Speaks unless it is held back; models named `broken` have no key."""
+
+    held = False
+
+    def __init__(self) -> None:
+        super().__init__(_said)
+
+    async def speak(self, call: Call, say: Say) -> Reply:
+        self.calls.append(call)
+        while self.held:  # noqa: ASYNC110  set from the loop of the test, not of the server
+            await asyncio.sleep(0.01)
+        return await super().speak(call, say)
+
+
+def _said(call: Call) -> str | ProviderError:
+    return ProviderAuthError("There is no key.") if "broken" in call.model else plain(call)
+
+
+async def everything(moot: Moot, debate_ids: Sequence[str]) -> dict[str, Any]:
+    """All that can be read of those debates, and of what there is to choose."""
+    found = await moot.find()
+    return {
+        "list": [codec.listed(debate) | {"place": None} for debate in found.debates],
+        "records": await moot.records(),
+        "formats": [shown(rules) for rules in await moot.formats()],
+        "problems": [asdict(problem) for problem in await moot.format_problems()],
+        "providers": [asdict(status) for status in await moot.providers()],
+        "defaults": await moot.default_models(),
+        **{debate_id: await _one(moot, debate_id) for debate_id in debate_ids},
+    }
+
+
+async def _one(moot: Moot, debate_id: str) -> dict[str, Any]:
+    debate = await moot.get(debate_id)
+    return {
+        "debate": codec.debate(debate),
+        "rules": debate.rules,
+        "turns": [codec.turn(turn) for turn in await moot.turns(debate_id)],
+        "events": [event async for event in moot.follow(debate_id)],
+        "packet": await moot.packet(debate_id) if debate.outcome else None,
+        "report": await moot.report(debate_id),
+        "replay": await moot.replay(debate_id),
+        "exports": [await moot.export(debate_id, kind) for kind in KINDS],
+    }
+
+
+async def heard(moot: Moot, debate_id: str, after: int = 0) -> list[Event]:
+    return [event async for event in moot.follow(debate_id, after) if not isinstance(event, Delta)]
+
+
+def seqs(events: list[Event]) -> list[int]:
+    return [event.seq for event in events]
+
+
+async def until(speaker: Stage, calls: int) -> None:
+    while len(speaker.calls) < calls:  # noqa: ASYNC110  a server calls it in a loop of its own
+        await asyncio.sleep(0.01)
+
+
+async def refused(doing: Any, kind: type[MootError], field: str | None = None) -> None:
+    """It raises exactly that error, with its code and its field."""
+    with pytest.raises(kind) as caught:
+        await doing
+    assert type(caught.value) is kind
+    assert caught.value.code == kind.code
+    assert getattr(caught.value, "field", None) == field
+    assert caught.value.message
+
+
+class MootContract:
+    """Every verb and every read."""
+
+    @in_loop
+    async def test_a_debate_waits_starts_and_comes_to_its_end(self, moot: Open) -> None:
+        async with moot(Stage()) as one:
+            seats = [{"name": "Ada", "stance": "pro"}, {"name": "Ben"}]
+            made = await one.create(MOTION, format="duel", participants=seats, start=False)
+            assert (made.status, made.motion, made.format) == ("scheduled", MOTION, "duel")
+            assert [seat.name for seat in made.participants] == ["Ada", "Ben"]
+            assert not one.left_behind(made)
+            await one.start(made.id)
+            ended = await one.wait(made.id)
+            assert (ended.status, ended.stop_reason, ended.turn_count) == (
+                "completed",
+                "max_turns",
+                6,
+            )
+            assert codec.debate(await one.get(made.id)) == codec.debate(ended)
+            turns = await one.turns(made.id)
+            assert [turn.actor for turn in turns] == ["ada", "ben"] * 3
+            assert await one.turns(made.id, turns[3].seq) == turns[4:]
+            assert made.id in one.folder(made.id)
+            one.recover(lambda _: None)
+
+    @in_loop
+    async def test_followers_hear_every_event_once(self, moot: Open) -> None:
+        async with moot(Stage()) as one:
+            made = await one.create(MOTION, format="classic")
+            events = await heard(one, made.id)
+            last = (await one.wait(made.id)).last_seq
+            assert seqs(events) == list(range(1, last + 1))
+            said = [event.turn for event in events if isinstance(event, TurnCommitted)]
+            assert said == await one.turns(made.id)
+            for after, first in ((last // 2, last // 2 + 1), (last, last + 1), (last + 9, 1)):
+                assert seqs(await heard(one, made.id, after)) == list(range(first, last + 1))
+
+    @in_loop
+    async def test_a_pause_keeps_the_step_in_flight_and_at_once_drops_it(self, moot: Open) -> None:
+        speaker = Stage()
+        async with moot(speaker) as one:
+            speaker.held = True
+            made = await one.create(MOTION, format="duel")
+            await until(speaker, 1)
+            asked = await one.pause(made.id)
+            assert (asked.status, asked.wanted) == ("running", "pause")
+            speaker.held = False
+            assert (await one.wait(made.id)).status == "paused"
+            assert len(await one.turns(made.id)) == 1
+            first = await heard(one, made.id)
+            speaker.held = True
+            assert (await one.resume(made.id)).status == "running"
+            await until(speaker, len(speaker.calls) + 1)
+            dropped = await one.pause(made.id, at_once=True)
+            assert (dropped.status, dropped.wanted) == ("paused", None)
+            speaker.held = False
+            assert len(await one.turns(made.id)) == 1
+            await one.resume(made.id)
+            assert (await one.wait(made.id)).turn_count == 6
+            assert first == (await heard(one, made.id))[: len(first)]
+
+    @in_loop
+    async def test_stop_and_end(self, moot: Open) -> None:
+        speaker = Stage()
+        async with moot(speaker) as one:
+            speaker.held = True
+            stopped = await one.create(MOTION, format="duel")
+            await until(speaker, 1)
+            assert (await one.stop(stopped.id)).wanted == "stop"
+            ended = await one.create(MOTION, format="duel")
+            await until(speaker, 2)
+            assert (await one.end(ended.id)).status == "ending"
+            speaker.held = False
+            assert (await one.wait(stopped.id)).stop_reason == "stopped_by_user"
+            assert (await one.wait(ended.id)).stop_reason == "ended_by_user"
+            assert [turn.kind for turn in await one.turns(ended.id)] == ["summary"]
+            for verb in (one.start, one.stop, one.pause, one.resume, one.end, one.skip, one.retry):
+                await refused(verb(stopped.id), StateError)
+
+    @in_loop
+    async def test_a_speaker_that_fails_is_skipped_or_restarted(self, moot: Open) -> None:
+        async with moot(Stage()) as one:
+            seats = [{"name": "Ada", "model": "openai:broken"}, {"name": "Ben"}]
+            made = await one.create(MOTION, format="duel", participants=seats)
+            failure = (await one.wait(made.id)).failure
+            assert failure
+            assert (failure.actor, failure.code) == ("ada", ProviderAuthError.code)
+            await refused(one.retry(made.id, "nonsense:x"), InputError, "model")
+            await one.skip(made.id)
+            assert (await one.wait(made.id)).status == "paused"
+            assert [turn.status for turn in await one.turns(made.id)] == ["failed", "ok"]
+            await one.retry(made.id, "openai:gpt-5")
+            ended = await one.wait(made.id)
+            assert (ended.status, ended.degraded) == ("completed", True)
+            await refused(one.remake_report(made.id, "openai:broken"), ProviderAuthError)
+
+    @in_loop
+    async def test_a_request_that_comes_twice_is_carried_out_once(self, moot: Open) -> None:
+        async with moot(Stage()) as one:
+            first = await one.create(MOTION, start=False, once=Once("k", "1"))
+            again = await one.create(MOTION, start=False, once=Once("k", "1"))
+            assert again.id == first.id
+            await refused(one.create("Another?", once=Once("k", "2")), ConflictError)
+            await refused(one.council(COUNCIL, once=Once("k", "3")), ConflictError)
+
+    @in_loop
+    async def test_what_cannot_be_made_is_refused_by_its_field(self, moot: Open) -> None:
+        async with moot(Stage()) as one:
+            wrong: list[tuple[dict[str, Any], str]] = [
+                ({"motion": " "}, "motion"),
+                ({"format": "nonsense"}, "format"),
+                ({"format": "duel", "options": {"rounds": 2}}, "options.rounds"),
+                ({"options": {"rounds": -1}}, "options.rounds"),
+                ({"participants": [{"name": "Ada", "model": "opnai:x"}]}, "participants[0].model"),
+                ({"participants": [{"agent": "nobody"}]}, "participants[0].agent"),
+                ({"on_failure": "weep"}, "on_failure"),
+                ({"limits": {"max_turns": 0}}, "limits.max_turns"),
+            ]
+            for asked, field in wrong:
+                whole: dict[str, Any] = {"motion": MOTION, **asked}
+                await refused(one.create(**whole), InputError, field)
+            await refused(one.council({**COUNCIL, "problem": " "}), InputError, "problem")
+            await refused(one.council({**COUNCIL, "output_type": "x"}), InputError, "output_type")
+            assert (await one.find()).debates == []
+
+    @in_loop
+    async def test_a_debate_that_is_not_there(self, moot: Open) -> None:
+        async with moot(Stage()) as one:
+            for id_, kind in ((NOBODY, NotFoundError), ("../debates", InputError)):
+                for verb in (one.start, one.stop, one.pause, one.resume, one.end, one.retry,
+                             one.skip, one.get, one.turns, one.packet, one.report,
+                             one.remake_report, one.replay, one.wait):  # fmt: skip
+                    await refused(verb(id_), kind, "id")
+                await refused(one.export(id_, "md"), kind, "id")
+                await refused(heard(one, id_), kind, "id")
+
+    @in_loop
+    async def test_lists_come_page_by_page(self, moot: Open) -> None:
+        async with moot(Stage()) as one:
+            made = [await one.create(f"Is {word} good?", start=False) for word in "abcde"]
+            found, search = list[str](), Search(limit=2)
+            while True:
+                page = await one.find(search)
+                found += [debate.id for debate in page.debates]
+                if page.next is None:
+                    break
+                search = Search(limit=2, before=page.next)
+            assert found == [debate.id for debate in reversed(made)]
+            for search, count in ((Search(words="good c"), 1), (Search(format="duel"), 0),
+                                  (Search(statuses=("scheduled",)), 5),
+                                  (Search(broadcasting=True), 0)):  # fmt: skip
+                assert len((await one.find(search)).debates) == count
+
+    @in_loop
+    async def test_a_council_leaves_a_packet_a_report_and_a_record(self, moot: Open) -> None:
+        async with moot(None) as one:
+            duel = await one.create(MOTION, format="duel", start=False)
+            await refused(one.packet(duel.id), NotFoundError, "id")
+            await refused(one.remake_report(duel.id), StateError)
+            undecided = await one.create(MOTION, format="council", start=False)
+            await refused(one.packet(undecided.id), StateError)
+            made = await one.council(COUNCIL)
+            assert (await one.wait(made.id)).status == "completed"
+            packet = await one.packet(made.id)
+            assert packet["runId"] == made.id
+            assert (await one.report(made.id))["motion"] == MOTION
+            assert (await one.remake_report(made.id))["motion"] == MOTION
+            assert all([MOTION in await one.export(made.id, kind) for kind in KINDS])
+            replayed = await one.replay(made.id)
+            while not replayed["consistency"]["filesComplete"]:
+                await asyncio.sleep(0.01)  # a server says that it is over, and then files it
+                replayed = await one.replay(made.id)
+            assert replayed["finalPacket"] == packet
+            assert replayed["consistency"]["issues"] == []
+            assert [row["debate_id"] for row in await one.records("tests")] == [made.id]
+            assert await one.records("zebra") == []
+
+    @in_loop
+    async def test_what_can_be_chosen(self, moot: Open, home: Path) -> None:
+        (home / "formats").mkdir(parents=True)
+        (home / "formats" / "mine.toml").write_text(OWN)
+        (home / "formats" / "bad.toml").write_text("name = ")
+        async with moot(None) as one:
+            names = [rules.name for rules in await one.formats()]
+            assert {"standard", "council", "mine"} <= set(names)
+            (problem,) = await one.format_problems()
+            assert (problem.file, problem.detail.startswith("bad.toml")) == ("bad.toml", True)
+            assert {status.provider for status in await one.providers()} >= {"local", "openai"}
+            assert await one.default_models() == ("local:understudy",)
+
+    @in_loop
+    async def test_agents_and_stations_are_kept(self, moot: Open) -> None:
+        async with moot(Stage()) as one:
+            ada, ben = [await one.agents.create(asked) for asked in AGENTS]
+            assert (ada.id, ada.bio, ben.stance) == ("ada", "A baker.", "con")
+            assert (await one.agents.change("ada", {"bio": "A judge."})).bio == "A judge."
+            assert {"ada", "ben"} <= {agent.id for agent in await one.agents.all()}
+            text = await one.agents.take(["ada"])
+            assert await one.agents.bring(text) == Brought((), ("ada",))
+            assert await one.agents.bring(text.replace('"ada"', '"eve"')) == Brought(("eve",), ())
+            await one.agents.delete("eve")
+            asked = {"name": "Morning", "motions": [MOTION], "agents": ["ada", "ben"]}
+            made = await one.stations.create(asked)
+            assert codec_station.station(await one.stations.get("morning")) == (
+                codec_station.station(made)
+            )
+            assert (await one.stations.change("morning", {"about": "Us."})).about == "Us."
+            text = await one.stations.take(["morning"])
+            assert await one.stations.bring(text) == Brought((), ("morning",))
+            for library, id_ in ((one.agents, "nobody"), (one.stations, "nowhere")):
+                await refused(library.get(id_), NotFoundError, "id")
+                await refused(library.change(id_, {"name": "X"}), NotFoundError, "id")
+                await refused(library.delete(id_), NotFoundError, "id")
+                await refused(library.take([id_]), NotFoundError, "id")
+                await refused(library.create({"name": " "}), InputError, "name")
+                await refused(library.bring("["), InputError, "toml")
+            await refused(one.stations.create({"name": "X", "agents": ["nobody"]}), InputError,
+                          "agents")  # fmt: skip
+            await one.stations.delete("morning")
+            assert "morning" not in {station.id for station in await one.stations.all()}
+
+    @in_loop
+    async def test_stations_air_what_is_on_their_programme(self, moot: Open) -> None:
+        async with moot(Stage()) as one:
+            for asked in AGENTS:
+                await one.agents.create(asked)
+            station = {"name": "Noon", "motions": [MOTION], "agents": ["ada", "ben"]}
+            await one.stations.create(station)
+            first, second, third = [
+                await one.stations.schedule("noon", motion=f"{motion}?", at=FAR) for motion in "ABC"
+            ]
+            ordered = await one.stations.reorder("noon", [third.id, first.id, second.id])
+            assert [waiting.debate.motion for waiting in ordered] == ["C?", "A?", "B?"]
+            assert (await one.stations.cancel(second.id)).debate.status == "stopped"
+            assert (await one.stations.conversation(first.id)).waiting
+            assert (await one.stations.run(first.id)).id == first.id
+            assert (await one.wait(first.id)).status == "completed"
+            assert (await one.stations.air("noon")).id == third.id
+            assert (await one.wait(third.id)).status == "completed"
+            programme = await one.stations.programme("noon")
+            assert [past.id for past in programme.past] == [third.id, first.id]
+            assert (programme.now, programme.waiting) == (None, ())
+            await refused(one.stations.conversation(NOBODY), NotFoundError, "id")
+            await refused(one.stations.air("nowhere"), NotFoundError, "id")
+            await refused(one.stations.schedule("noon", at="soon"), InputError, "at")
+            await refused(one.stations.schedule("noon", agents=["x"]), InputError, "agents")
+            await refused(one.stations.run(second.id), StateError)
+
+    @in_loop
+    async def test_whoever_waits_is_let_go_when_it_closes(self, moot: Open) -> None:
+        speaker = Stage()
+        async with moot(speaker) as one:
+            speaker.held = True
+            made = await one.create(MOTION, format="duel")
+            await until(speaker, 1)
+            waiting = asyncio.create_task(one.wait(made.id))
+            await asyncio.sleep(0.05)
+            await one.close()
+            assert (await waiting).status in ("queued", "running")
+            speaker.held = False
