@@ -4,42 +4,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from moot.core.debate import Debate, Turn
-from moot.core.format import Format
-from moot.outcome.stands import (
-    Tally,
-    final_stands,
-    first_stands,
-    key,
-    one_name,
-    seats,
-    tally,
-)
+from moot.outcome.stands import Stand, Standing, Tally, answer, standing
 
 
 def consensus(debate: Debate, turns: Sequence[Turn]) -> dict[str, Any]:
     """Everything that `consensus.json` holds, from the turns alone."""
-    rules = debate.rules
-    reading, known = answer(turns, rules.result.reading if rules.result else None)
-    first, final = first_stands(rules, turns), final_stands(rules, turns)
-    names = one_name((stand.option for stand in (*first, *final)), reading)
-    asked = seats(debate)
-    before, after = tally(first, names, asked), tally(final, names, asked)
-    bare = tally(final, one_name((stand.option for stand in (*first, *final)), None), asked)
+    result, stood = debate.rules.result, standing(debate, turns)
+    reading, known = answer(turns, result.reading if result else None)
+    verdict, heard = answer(turns, result.verdict if result else None)
     agreements = _points((reading or {}).get("agreements", ()), known)
     disagreements = _points((reading or {}).get("disagreements", ()), known)
     if not agreements and not disagreements:
-        agreements, disagreements = _plain_points(after)
+        agreements, disagreements = _plain_points(stood.final)
+    dropped = [turn for turn in _citations(reading) if turn not in known]
+    dropped += [turn for turn in _citations(verdict) if turn not in heard]
     return {
-        "consensusScore": after.consensus,
-        "confidenceScore": after.confidence,
+        "consensusScore": stood.final.consensus,
+        "confidenceScore": stood.final.confidence,
         "keyAgreements": agreements,
         "keyDisagreements": disagreements,
-        "favoured": after.leader,
-        "withoutMapping": {"consensusScore": bare.consensus, "favoured": bare.leader},
-        "tally": {"round1": _table(before), "final": _table(after)},
-        "moved": _moved(debate, turns, names),
-        "names": names,
-        "droppedCitations": dropped_citations(rules, turns),
+        "favoured": stood.final.leader,
+        "withoutMapping": {
+            "consensusScore": stood.unmapped.consensus,
+            "favoured": stood.unmapped.leader,
+        },
+        "tally": {"round1": _table(stood.first), "final": _table(stood.final)},
+        "moved": _moved(debate, turns, stood),
+        "names": stood.names,
+        "droppedCitations": len(dropped),
         "missing": [
             {
                 "role": turn.name,
@@ -54,30 +46,12 @@ def consensus(debate: Debate, turns: Sequence[Turn]) -> dict[str, Any]:
     }
 
 
-def answer(turns: Sequence[Turn], stage: str | None) -> tuple[Mapping[str, Any] | None, set[int]]:
-    """What was answered in a stage, and the turns that its speaker could cite."""
-    for turn in turns:
-        if stage and turn.stage == stage and turn.status == "ok" and turn.data:
-            heard = {
-                other.seq for other in turns if other.status == "ok" and other.round < turn.round
-            }
-            return turn.data, heard
-    return None, set()
-
-
 def _points(points: Iterable[Mapping[str, Any]], known: set[int]) -> list[dict[str, Any]]:
     """Points with those of their citations that exist."""
     return [
         {"text": point["text"], "turns": [turn for turn in point["turns"] if turn in known]}
         for point in points
     ]
-
-
-def dropped_citations(rules: Format, turns: Sequence[Turn]) -> int:
-    """How many citations of the reading and the verdict name a turn that does not exist."""
-    result = rules.result
-    answers = [answer(turns, stage) for stage in (result.reading, result.verdict)] if result else []
-    return sum(turn not in heard for data, heard in answers for turn in _citations(data or {}))
 
 
 def _citations(value: Any) -> Iterable[int]:
@@ -118,31 +92,32 @@ def _table(counted: Tally) -> list[dict[str, Any]]:
     ]
 
 
-def _moved(debate: Debate, turns: Sequence[Turn], names: Mapping[str, str]) -> list[dict[str, Any]]:
+def _moved(debate: Debate, turns: Sequence[Turn], stood: Standing) -> list[dict[str, Any]]:
     """Who changed its option, and which challenges stood between."""
-    order = seats(debate)
-    before = {stand.role: stand for stand in first_stands(debate.rules, turns)}
     ids = {seat.name: seat.id for seat in debate.participants}
+    before = _by_role(stood.first)
     moved: list[dict[str, Any]] = []
-    final = final_stands(debate.rules, turns)
-    for stand in sorted(final, key=lambda stand: order.index(stand.role)):
-        was = before.get(stand.role)
-        if was is None or names[key(was.option)] == names[key(stand.option)]:
-            continue
-        challenged = [
-            turn
-            for turn in turns
-            if was.turn < turn.seq < stand.turn
-            and turn.status == "ok"
-            and turn.target == ids[stand.role]
-        ]
-        moved.append(
-            {
-                "role": stand.role,
-                "from": names[key(was.option)],
-                "to": names[key(stand.option)],
-                "turns": [was.turn, stand.turn],
-                "after": [{"role": turn.name, "turn": turn.seq} for turn in challenged],
-            }
-        )
-    return moved
+    for role, (option, stand) in _by_role(stood.final).items():
+        was, start = before.get(role, (option, stand))
+        if was != option:
+            challenged = [
+                {"role": turn.name, "turn": turn.seq}
+                for turn in turns
+                if start.turn < turn.seq < stand.turn
+                and turn.status == "ok"
+                and turn.target == ids[role]
+            ]
+            moved.append(
+                {
+                    "role": role,
+                    "from": was,
+                    "to": option,
+                    "turns": [start.turn, stand.turn],
+                    "after": challenged,
+                }
+            )
+    return sorted(moved, key=lambda move: stood.asked.index(move["role"]))
+
+
+def _by_role(counted: Tally) -> dict[str, tuple[str, Stand]]:
+    return {stand.role: (option, stand) for option, group, _ in counted.options for stand in group}

@@ -1,191 +1,136 @@
-"""The packet of a debate: what was decided, why, against what, and what follows."""
+"""What a debate decided: by a verdict, by the positions or, if nobody holds one, not yet.
+
+Each way to a decision makes a Ruling. The packet and the record are written from it, whichever
+way it was.
+"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
 
 from moot.core.answers import cited, lines
-from moot.core.debate import Debate, Participant, Turn
-from moot.outcome.consensus import answer
-from moot.outcome.stands import key, seats
+from moot.core.debate import Debate, Turn
+from moot.outcome.stands import Standing, answer, key, standing
+
+ASKER = "whoever asked"
 
 
-def packet(debate: Debate, turns: Sequence[Turn], consensus_: Mapping[str, Any]) -> dict[str, Any]:
-    """The decision: a verdict or, without one, what the positions favour."""
-    result = debate.rules.result
-    verdict, known = answer(turns, result.verdict if result else None)
+@dataclass(slots=True)
+class Ruling:
+    """What was decided, why, against what, and what follows. Texts carry their citations."""
+
+    selected: str
+    why: list[str] = field(default_factory=list[str])
+    rejected: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    risks: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    actions: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    refs: set[int] = field(default_factory=set[int])  # the turns that all of it rests on
+
+    def cite(self, text: str, turns: Sequence[int]) -> str:
+        self.refs.update(turns)
+        return cited(text, turns)
+
+    def act(self, action: str, turns: Sequence[int], owner: str, due: str) -> None:
+        number = len(self.actions) + 1
+        told = {"id": f"A{number}", "action": self.cite(action, turns), "owner": owner, "due": due}
+        self.actions.append(told)
+
+
+def rule(debate: Debate, turns: Sequence[Turn]) -> Ruling:
+    """The verdict or, without one, what the positions favour."""
+    result, stood = debate.rules.result, standing(debate, turns)
+    verdict, heard = answer(turns, result.verdict if result else None)
     if verdict:
-        made = _judged(debate, verdict, known, consensus_)
-    elif not consensus_["tally"]["final"]:
-        made = _open(debate, turns)
-    else:
-        made = _favoured(debate, turns, consensus_)
-    failed = [turn for turn in turns if turn.status == "failed"]
-    refs = sorted({*made["refs"], *_cited(consensus_)})
-    return {
-        "runId": debate.id,
-        "mode": "debate-v0.1",
-        "problem": debate.motion,
-        "constraints": list(debate.brief.get("constraints", ())),
-        "outputType": debate.brief.get("output_type", "decision"),
-        "participants": [
-            _participant(_role(seat), _voice(turns, seat.id) or seat.model)
-            for seat in debate.participants
-        ],
-        "consensus": {
-            "consensusScore": consensus_["consensusScore"],
-            "confidenceScore": consensus_["confidenceScore"],
-            "keyAgreements": [cited(p["text"], p["turns"]) for p in consensus_["keyAgreements"]],
-            "keyDisagreements": [
-                cited(p["text"], p["turns"]) for p in consensus_["keyDisagreements"]
-            ],
-        },
-        "decision": made["decision"],
-        "risks": made["risks"],
-        "nextActions": made["actions"],
-        "trace": {
-            "roundRefs": [f"rounds/round-{n}.json" for n in sorted({t.round for t in turns})],
-            "evidenceRefs": [f"turn:{seq}" for seq in refs],
-        },
-        "timestamps": {
-            "startedAt": debate.started_at or debate.created_at,
-            "finishedAt": max((turn.committed_at for turn in turns), default=debate.created_at),
-        },
-        "degraded": bool(failed),
-        "errorCodes": list(dict.fromkeys(str(turn.error_code) for turn in failed)),
-    }
+        return _judged(debate, verdict, heard, stood)
+    return _favoured(debate, turns, stood) if stood.final.options else _open(debate, turns)
 
 
-def _judged(
-    debate: Debate, verdict: Mapping[str, Any], known: set[int], consensus_: Mapping[str, Any]
-) -> dict[str, Any]:
-    refs: set[int] = set()
-    selected, names = verdict["selectedOption"], consensus_["names"]
-    favoured = consensus_["favoured"]
-    chosen = names.get(key(selected), selected)
-    overruled = favoured is not None and key(chosen) != key(favoured)
+def _judged(debate: Debate, verdict: Mapping[str, Any], heard: set[int], stood: Standing) -> Ruling:
+    selected, favoured = verdict["selectedOption"], stood.final.leader
+    made = Ruling(selected)
 
-    def rest(item: Mapping[str, Any]) -> list[int]:
-        real = [turn for turn in item["turns"] if turn in known]
-        refs.update(real)
-        return real
+    def cite(item: Mapping[str, Any], name: str) -> str:
+        return made.cite(item[name], [turn for turn in item["turns"] if turn in heard])
 
-    return {
-        "decision": {
-            "selectedOption": selected,
-            "whySelected": [
-                *(cited(why["text"], rest(why)) for why in verdict["whySelected"]),
-                *(
-                    [f"The positions favoured “{favoured}”; the {_judge(debate)} chose otherwise."]
-                    * overruled
-                ),
-            ],
-            "rejectedOptions": [
-                {"option": item["option"], "reason": cited(item["reason"], rest(item))}
-                for item in verdict["rejectedOptions"]
-                if key(item["option"]) != key(selected)
-            ],
-        },
-        "risks": [
-            {
-                "risk": cited(item["risk"], rest(item)),
-                "severity": item["severity"],
-                "mitigation": item["mitigation"],
-            }
-            for item in verdict["risks"]
-        ],
-        "actions": [
-            {
-                "id": f"A{number}",
-                "action": cited(item["action"], rest(item)),
-                "owner": item["owner"],
-                "due": item["due"],
-            }
-            for number, item in enumerate(verdict["nextActions"], start=1)
-        ],
-        "refs": refs,
-    }
+    made.why = [cite(why, "text") for why in verdict["whySelected"]]
+    if favoured is not None and key(stood.names.get(key(selected), selected)) != key(favoured):
+        made.why.append(
+            f"The positions favoured “{favoured}”; the {_judge(debate)} chose otherwise."
+        )
+    made.rejected = [
+        {"option": item["option"], "reason": cite(item, "reason")}
+        for item in verdict["rejectedOptions"]
+        if key(item["option"]) != key(selected)
+    ]
+    made.risks = [
+        {
+            "risk": cite(item, "risk"),
+            "severity": item["severity"],
+            "mitigation": item["mitigation"],
+        }
+        for item in verdict["risks"]
+    ]
+    for item in verdict["nextActions"]:
+        real = [turn for turn in item["turns"] if turn in heard]
+        made.act(item["action"], real, item["owner"], item["due"])
+    return made
 
 
-def _favoured(
-    debate: Debate, turns: Sequence[Turn], consensus_: Mapping[str, Any]
-) -> dict[str, Any]:
+def _favoured(debate: Debate, turns: Sequence[Turn], stood: Standing) -> Ruling:
     """Without a verdict, the option that the positions favour stands, and the packet says so."""
-    final = consensus_["tally"]["final"]
-    leader, others = final[0], final[1:]
-    behind = [stand["turn"] for stand in leader["stands"]]
+    (option, leading, _), *others = stood.final.options
+    made = Ruling(option)
+    behind = [stand.turn for stand in leading]
+    roles = ", ".join(stand.role for stand in leading)
+    made.why = [
+        _unjudged(debate, len(leading), len(stood.asked)),
+        made.cite(f"It is where {roles} stood at the end.", behind),
+    ]
+    made.rejected = [
+        {
+            "option": other,
+            "reason": made.cite("It had less support at the end.", [s.turn for s in group]),
+        }
+        for other, group, _ in others
+    ]
     first = debate.rules.result.stands[-1] if debate.rules.result else None
-    risks = [
-        (risk, turn.seq)
+    made.risks = [
+        {
+            "risk": made.cite(risk, [turn.seq]),
+            "severity": "medium",
+            "mitigation": "None was named; decide on one before acting.",
+        }
         for turn in turns
         if turn.stage == first and turn.status == "ok"
         for risk in lines(turn.data, "risks")
     ]
-    roles = ", ".join(stand["role"] for stand in leader["stands"])
-    return {
-        "decision": {
-            "selectedOption": leader["option"],
-            "whySelected": [
-                _unjudged(debate, len(leader["stands"])),
-                cited(f"It is where {roles} stood at the end.", behind),
-            ],
-            "rejectedOptions": [
-                {
-                    "option": other["option"],
-                    "reason": cited(
-                        "It had less support at the end.", [s["turn"] for s in other["stands"]]
-                    ),
-                }
-                for other in others
-            ],
-        },
-        "risks": [
-            {
-                "risk": cited(risk, [seq]),
-                "severity": "medium",
-                "mitigation": "None was named; decide on one before acting.",
-            }
-            for risk, seq in risks
-        ],
-        "actions": [
-            {
-                "id": "A1",
-                "action": cited(f"Confirm or overrule: {leader['option']}.", behind),
-                "owner": "whoever asked",
-                "due": _in_a_week(debate),
-            }
-        ],
-        "refs": {
-            *behind,
-            *(seq for _, seq in risks),
-            *(s["turn"] for o in others for s in o["stands"]),
-        },
-    }
+    made.act(f"Confirm or overrule: {option}.", behind, ASKER, _in_a_week(debate))
+    return made
 
 
-def _open(debate: Debate, turns: Sequence[Turn]) -> dict[str, Any]:
+def _open(debate: Debate, turns: Sequence[Turn]) -> Ruling:
     """Nobody stands for anything at the end: what must be known first comes next."""
+    made = Ruling("No decision")
     asked = [
         (question, turn.seq)
         for turn in turns
         if turn.status == "ok"
         for question in lines(turn.data, "questions")
     ][:10]
-    refs = [seq for _, seq in asked]
-    actions = [cited(f"Find out: {question}", [seq]) for question, seq in asked]
-    return {
-        "decision": {
-            "selectedOption": "No decision",
-            "whySelected": [cited("Nobody stood for an option at the end.", refs)],
-            "rejectedOptions": [],
-        },
-        "risks": [],
-        "actions": [
-            {"id": f"A{n}", "action": action, "owner": "whoever asked", "due": _in_a_week(debate)}
-            for n, action in enumerate(actions or ["Say what must be known to decide."], start=1)
-        ],
-        "refs": set(refs),
-    }
+    made.why = [made.cite("Nobody stood for an option at the end.", [seq for _, seq in asked])]
+    for question, seq in asked:
+        made.act(f"Find out: {question}", [seq], ASKER, _in_a_week(debate))
+    if not asked:
+        made.actions.append(
+            {
+                "id": "A1",
+                "action": "Say what must be known to decide.",
+                "owner": ASKER,
+                "due": _in_a_week(debate),
+            }
+        )
+    return made
 
 
 def _judge(debate: Debate) -> str:
@@ -195,33 +140,13 @@ def _judge(debate: Debate) -> str:
     return stage.speakers[0] if stage and isinstance(stage.speakers, tuple) else "judge"
 
 
-def _unjudged(debate: Debate, heads: int) -> str:
+def _unjudged(debate: Debate, heads: int, asked: int) -> str:
     if debate.rules.result and debate.rules.result.verdict:
         judge = _judge(debate)
         return f"The {judge} gave no verdict; the option that the positions favour stands."
-    return f"{heads} of {len(seats(debate))} stood for it at the end."
+    return f"{heads} of {asked} stood for it at the end."
 
 
 def _in_a_week(debate: Debate) -> str:
     begun = date.fromisoformat((debate.started_at or debate.created_at)[:10])
     return (begun + timedelta(days=7)).isoformat()
-
-
-def _voice(turns: Sequence[Turn], actor: str) -> str | None:
-    """Who really spoke for a seat, last."""
-    spoke = [turn.model for turn in turns if turn.actor == actor and turn.status == "ok"]
-    return spoke[-1] if spoke else None
-
-
-def _cited(consensus_: Mapping[str, Any]) -> set[int]:
-    points = [*consensus_["keyAgreements"], *consensus_["keyDisagreements"]]
-    return {turn for point in points for turn in point["turns"]}
-
-
-def _participant(role: str, model: str) -> dict[str, str]:
-    provider, _, name = model.partition(":")
-    return {"role": role, "modelProvider": provider, "modelName": name or "default"}
-
-
-def _role(seat: Participant) -> str:
-    return seat.name if seat.role == "participant" else seat.role

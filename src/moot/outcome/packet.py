@@ -1,13 +1,16 @@
-"""The final decision packet: its schema and its validation."""
+"""The final decision packet: how it is made, its schema and its validation."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
+from moot.core.answers import cited
+from moot.core.debate import Debate, Turn
 from moot.errors import PacketError
+from moot.outcome.decision import Ruling
 
 Filled = Annotated[str, Field(pattern=r"\S")]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -99,6 +102,58 @@ class Packet(_Part):
         if len(set(ids)) != len(ids):
             raise ValueError("nextActions: each id once")
         return self
+
+
+def packet(
+    debate: Debate, turns: Sequence[Turn], agreed: Mapping[str, Any], ruling: Ruling
+) -> dict[str, Any]:
+    """The packet of a debate, from what was agreed and what was decided."""
+    failed = [turn for turn in turns if turn.status == "failed"]
+    spoke = {turn.actor: turn.model for turn in turns if turn.status == "ok"}  # the last of each
+    points = [*agreed["keyAgreements"], *agreed["keyDisagreements"]]
+    refs = sorted({*ruling.refs, *(turn for point in points for turn in point["turns"])})
+    return {
+        "runId": debate.id,
+        "mode": "debate-v0.1",
+        "problem": debate.motion,
+        "constraints": list(debate.brief.get("constraints", ())),
+        "outputType": debate.brief.get("output_type", "decision"),
+        "participants": [
+            _seat(
+                seat.name if seat.role == "participant" else seat.role,
+                spoke.get(seat.id) or seat.model,
+            )
+            for seat in debate.participants
+        ],
+        "consensus": {
+            "consensusScore": agreed["consensusScore"],
+            "confidenceScore": agreed["confidenceScore"],
+            "keyAgreements": [cited(p["text"], p["turns"]) for p in agreed["keyAgreements"]],
+            "keyDisagreements": [cited(p["text"], p["turns"]) for p in agreed["keyDisagreements"]],
+        },
+        "decision": {
+            "selectedOption": ruling.selected,
+            "whySelected": ruling.why,
+            "rejectedOptions": ruling.rejected,
+        },
+        "risks": ruling.risks,
+        "nextActions": ruling.actions,
+        "trace": {
+            "roundRefs": [f"rounds/round-{n}.json" for n in sorted({t.round for t in turns})],
+            "evidenceRefs": [f"turn:{seq}" for seq in refs],
+        },
+        "timestamps": {
+            "startedAt": debate.started_at or debate.created_at,
+            "finishedAt": max((turn.committed_at for turn in turns), default=debate.created_at),
+        },
+        "degraded": bool(failed),
+        "errorCodes": list(dict.fromkeys(str(turn.error_code) for turn in failed)),
+    }
+
+
+def _seat(role: str, model: str) -> dict[str, str]:
+    provider, _, name = model.partition(":")
+    return {"role": role, "modelProvider": provider, "modelName": name or "default"}
 
 
 def validate(packet: Mapping[str, Any]) -> None:

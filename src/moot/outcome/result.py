@@ -6,7 +6,8 @@ from typing import Any
 
 from moot.core.debate import Debate, Decision, Turn
 from moot.outcome.consensus import consensus
-from moot.outcome.decision import packet
+from moot.outcome.decision import rule
+from moot.outcome.packet import packet
 from moot.outcome.record import record, record_path
 
 
@@ -31,7 +32,7 @@ class Result:
 def result(debate: Debate, turns: Sequence[Turn]) -> Result:
     """The consensus, the packet and the record of a debate, as its files show them."""
     agreed = consensus(debate, turns)
-    made = packet(debate, turns, agreed)
+    made = packet(debate, turns, agreed, rule(debate, turns))
     if not (debate.rules.result and debate.rules.result.record):
         return Result(agreed, made, None, None)
     path, trace = record_path(debate), made["trace"]

@@ -39,6 +39,45 @@ class Tally:
         return self.options[0][0] if self.options else None
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where everybody who was asked stands, first and last: what every outcome is counted from."""
+
+    asked: tuple[str, ...]
+    names: Mapping[str, str]  # one name for each wording of an option, by its key
+    first: Tally
+    final: Tally
+    unmapped: Tally  # the final one, if no two wordings were read as one option
+
+
+def standing(debate: Debate, turns: Sequence[Turn]) -> Standing:
+    """Count the stands of a debate, with the wordings that its reading says are one option."""
+    rules = debate.rules
+    first, final = first_stands(rules, turns), final_stands(rules, turns)
+    options = [stand.option for stand in (*first, *final)]
+    reading, _ = answer(turns, rules.result.reading if rules.result else None)
+    names, plain = one_name(options, reading), one_name(options, None)
+    asked = seats(debate)
+    return Standing(
+        asked,
+        names,
+        tally(first, names, asked),
+        tally(final, names, asked),
+        tally(final, plain, asked),
+    )
+
+
+def answer(turns: Sequence[Turn], stage: str | None) -> tuple[Mapping[str, Any] | None, set[int]]:
+    """What was answered in a stage, and the turns that its speaker could cite."""
+    for turn in turns:
+        if stage and turn.stage == stage and turn.status == "ok" and turn.data:
+            heard = {
+                other.seq for other in turns if other.status == "ok" and other.round < turn.round
+            }
+            return turn.data, heard
+    return None, set()
+
+
 def weight(confidence: float) -> float:
     """Even somebody unsure counts for half."""
     return 0.5 + confidence / 2
