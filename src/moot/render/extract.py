@@ -3,12 +3,12 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from moot.core.answers import tables
-from moot.core.debate import Turn
+from moot.core.answers import Field, tables
+from moot.core.debate import Debate, Turn
 
 POINTS = 3  # how many main points a speaker has, at the most
 SUMMARY_SENTENCES = 4  # of a summary that nobody spoke
@@ -158,25 +158,38 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
     return both > 0.6 * min(len(one), len(other)) if one and other else False
 
 
-def sentences(turns: Sequence[Turn]) -> Spoken:
+def sentences(debate: Debate, turns: Sequence[Turn], layout: int) -> Spoken:
     last = closing(turns)
     found: list[_Sentence] = []
     for turn in turns:
         if turn.status == "failed":
             continue
         point = turn.kind != "cue" and turn is not last
-        for text in split(_prose(turn)):
+        for text in split(_prose(debate, turn, layout)):
             length, terms = _terms(text)
             found.append(_Sentence(text, turn.seq, turn.actor, turn.name, point, length, terms))
     return Spoken(found)
 
 
-def _prose(turn: Turn) -> str:
+def _prose(debate: Debate, turn: Turn, layout: int) -> str:
     """What a turn says in sentences; the labels of a structured answer are not the speaker's."""
     data: Mapping[str, Any] = turn.data or {}
     parts = [data.get("claim"), data.get("rationale")]
     parts += [item.get("question") for item in tables(data, "challenges")]
+    if layout > 2 and data and not any(parts):
+        asked = next((one.answer for one in debate.rules.stages if one.name == turn.stage), "text")
+        parts = [*_texts(debate.rules.shape(asked).fields, data)] if asked != "text" else []
     return "\n\n".join(str(part) for part in parts if part) or turn.text
+
+
+def _texts(fields: Mapping[str, Field], data: Mapping[str, Any]) -> Iterator[str]:
+    """The prose in an answer: its fields of type text, in their order."""
+    for name, field in fields.items():
+        for part in data[name] if field.list else [data[name]]:
+            if field.type == "text":
+                yield part
+            elif field.type == "table":
+                yield from _texts(field.fields, part)
 
 
 def split(text: str) -> list[str]:

@@ -32,11 +32,12 @@ def report(
     """
     turns = sorted(turns, key=lambda turn: turn.seq)
     told = [_Told(turn) for turn in turns]
-    spoken, words = sentences(turns), sum(item.words for item in told)
-    speakers = [
-        _speaker(debate, actor, [item for item in told if item.turn.actor == actor], words, spoken)
-        for actor in _actors(debate, turns)
-    ]
+    spoken, words = sentences(debate, turns, layout), sum(item.words for item in told)
+    speakers: list[dict[str, Any]] = []
+    for actor in _actors(debate, turns):
+        own = [item for item in told if item.turn.actor == actor]
+        points = _stated([item.turn for item in own], layout) or spoken.points(actor)
+        speakers.append(_speaker(debate, actor, own, points, words))
     decided = debate.outcome
     made = {
         "debate": debate.id,
@@ -137,7 +138,7 @@ def _actors(debate: Debate, turns: Sequence[Turn]) -> list[str]:
 
 
 def _speaker(
-    debate: Debate, actor: str, told: Sequence[_Told], all_words: int, spoken: Spoken
+    debate: Debate, actor: str, told: Sequence[_Told], points: list[dict[str, Any]], all_words: int
 ) -> dict[str, Any]:
     seat = next((seat for seat in debate.seats if seat.id == actor), None)
     own = [item.turn for item in told]
@@ -149,7 +150,7 @@ def _speaker(
         "role": seat.role if seat else "person",
         "stance": seat.stance if seat else "neutral",
         "models": models or ([seat.model] if seat else []),
-        "mainPoints": _stated(own) or spoken.points(actor),
+        "mainPoints": points,
         "statistics": _statistics(told, all_words),
     }
 
@@ -226,7 +227,7 @@ def _unclosed(debate: Debate, turns: Sequence[Turn]) -> str | None:
     return f"Nobody could give the closing summary. {why}"
 
 
-def _stated(turns: Sequence[Turn]) -> list[dict[str, Any]]:
+def _stated(turns: Sequence[Turn], layout: int) -> list[dict[str, Any]]:
     """The main points of somebody who gave structured answers: their claims.
 
     A claim that is repeated, with more or with less, is one point, in its fullest wording.
@@ -237,7 +238,7 @@ def _stated(turns: Sequence[Turn]) -> list[dict[str, Any]]:
         data: Mapping[str, Any] = turn.data or {}
         if turn.status == "failed" or not data:
             continue
-        if (claim := _claim(data)) and not any(plain_key(claim) in said for said in claims):
+        if (claim := _claim(data, layout)) and not any(plain_key(claim) in said for said in claims):
             claims = {said: point for said, point in claims.items() if said not in plain_key(claim)}
             claims[plain_key(claim)] = {"text": clip(claim), "turn": turn.seq}
         for item in tables(data, "challenges"):
@@ -247,12 +248,19 @@ def _stated(turns: Sequence[Turn]) -> list[dict[str, Any]]:
     return points if len(points) <= POINTS else [*points[: POINTS - 1], points[-1]]
 
 
-def _claim(data: Mapping[str, Any]) -> str:
-    """What an answer stands for: its option and its claim, or what it decides."""
-    option = " ".join(str(data.get("position") or data.get("selectedOption") or "").split())
-    claim = " ".join(str(data.get("claim") or "").split())
-    for why in data.get("whySelected") or ():
-        claim = claim or " ".join(str(why.get("text", "")).split())
+def _claim(data: Mapping[str, Any], layout: int) -> str:
+    """What an answer stands for: its option and its claim, or what it decides or votes for."""
+    option = data.get("position") or data.get("selectedOption")
+    reasons = tables(data, "whySelected")
+    if layout > 2 and not option:
+        option, reasons = data.get("choice"), reasons or tables(data, "reasons")
+    option, claim = _on_one_line(option), _on_one_line(data.get("claim"))
+    for why in reasons:
+        claim = claim or _on_one_line(why.get("text"))
     if not claim or plain_key(option) in plain_key(claim):
         return claim or option
     return f"{option.rstrip('.!:;, ')}: {claim}"
+
+
+def _on_one_line(text: Any) -> str:
+    return " ".join(str(text or "").split())

@@ -10,8 +10,9 @@ from importlib import resources
 from typing import Any
 
 from moot.core.clean import visible
+from moot.render.layout import LAYOUT
 from moot.render.report_text import (
-    BY,
+    by,
     clock,
     facts_of,
     method,
@@ -33,7 +34,7 @@ _POLICY = (
 )
 
 
-def html(report: Mapping[str, Any]) -> str:
+def html(report: Mapping[str, Any], layout: int = LAYOUT) -> str:
     """A report as one document that fetches nothing, runs nothing, and trusts no text in it."""
     title = _text(report["motion"])
     badge = f'<span class="badge">{_text(report["status"])}</span>'
@@ -50,8 +51,10 @@ def html(report: Mapping[str, Any]) -> str:
         f'<h1 dir="auto">{title}</h1>\n</header>',
         _html_decision(report),
         f'<p class="note">{_text(why)}</p>' if (why := report.get("unclosed")) else "",
-        _html_summary(report["summary"]),
-        _html_summary(closed, "Closing words") if (closed := report.get("closing")) else "",
+        _html_summary(report, "Summary", report["summary"], layout),
+        _html_summary(report, "Closing words", closed, layout)
+        if (closed := report.get("closing"))
+        else "",
         _html_totals(report),
         _html_plots(report),
         _html_speakers(report),
@@ -81,7 +84,9 @@ def _html_decision(report: Mapping[str, Any]) -> str:
     )
 
 
-def _html_summary(summary: Mapping[str, Any], title: str = "Summary") -> str:
+def _html_summary(
+    report: Mapping[str, Any], title: str, summary: Mapping[str, Any], layout: int
+) -> str:
     paragraphs = re.split(r"\n\s*\n", visible(summary["text"]))
     said = "".join(
         f'<p dir="auto">{_text(text).replace(chr(10), "<br>")}</p>' for text in paragraphs if text
@@ -91,7 +96,7 @@ def _html_summary(summary: Mapping[str, Any], title: str = "Summary") -> str:
     where = f", {_ref(summary['turn'])}" if summary["turn"] else ""
     return (
         f"<section><h2>{title}</h2><blockquote>{said}</blockquote>"
-        f'<p class="by">{BY[summary["by"]]}{where}.</p></section>'
+        f'<p class="by">{_text(by(report, summary, layout))}{where}.</p></section>'
     )
 
 

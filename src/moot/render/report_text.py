@@ -6,14 +6,16 @@ from typing import Any
 from moot.core.clean import escape, visible
 from moot.core.prompts import quote
 from moot.core.voices import label
+from moot.render.layout import LAYOUT
 
-BY = {
+_BY = {
     "host": "The host’s closing words",
     "judge": "The judge’s verdict",
     "participant": "A participant’s closing words",
     "extraction": "Picked from what was said; nobody summed up",
     "model": "Written by a model once the debate was over",
 }
+_WORDS = {"judge": "verdict", "participant": "closing words"}
 EXTRACTION = (
     "Main points are picked by extraction: the sentences whose words tell a speaker from the "
     "others, word for word. No model wrote this report."
@@ -39,7 +41,7 @@ def method(report: Mapping[str, Any]) -> str:
     )
 
 
-def markdown(report: Mapping[str, Any]) -> str:
+def markdown(report: Mapping[str, Any], layout: int = LAYOUT) -> str:
     """A report as a document. What was said in the debate cannot mark up anything in it."""
     summary = report["summary"]
     lines = [f"# {_line(report['motion'])}", ""]
@@ -51,11 +53,11 @@ def markdown(report: Mapping[str, Any]) -> str:
     if why := report.get("unclosed"):
         lines += [f"*{_line(why)}*", ""]
     if summary["text"]:
-        lines += _words(summary)
+        lines += _words(report, summary, layout)
     else:
         lines.append("*Nothing was said.*")
     if closed := report.get("closing"):
-        lines += ["", "## Closing words", "", *_words(closed)]
+        lines += ["", "## Closing words", "", *_words(report, closed, layout)]
     lines += ["", "## Speakers", ""]
     for who in report["speakers"]:
         lines += [f"### {_line(who['name'])}", "", f"*{_line(seat(who))}*", ""]
@@ -66,9 +68,18 @@ def markdown(report: Mapping[str, Any]) -> str:
     return "\n".join([*lines, f"*{_line(method(report))}*", ""])
 
 
-def _words(summary: Mapping[str, Any]) -> list[str]:
+def _words(report: Mapping[str, Any], summary: Mapping[str, Any], layout: int) -> list[str]:
     where = f",{_ref(summary['turn'])}" if summary["turn"] else ""
-    return [quote(escape(visible(summary["text"]))), "", f"*{BY[summary['by']]}{where}.*"]
+    said = quote(escape(visible(summary["text"])))
+    return [said, "", f"*{_line(by(report, summary, layout))}{where}.*"]
+
+
+def by(report: Mapping[str, Any], summary: Mapping[str, Any], layout: int) -> str:
+    """Whose words a summary is."""
+    spoke = [item["speaker"] for item in report["timeline"] if item["turn"] == summary["turn"]]
+    if layout > 2 and spoke and summary["by"] in _WORDS:
+        return f"{names_of(report)[spoke[0]]}’s {_WORDS[summary['by']]}"
+    return _BY[summary["by"]]
 
 
 def _ref(turn: int | None) -> str:

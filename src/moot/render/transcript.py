@@ -13,7 +13,7 @@ from moot.render.layout import LAYOUT
 def markdown(debate: Debate, turns: Sequence[Turn], layout: int = LAYOUT) -> str:
     """The whole debate."""
     motion = " ".join(debate.motion.split())
-    lines = [f"# {escape(motion)}", "", *_facts(debate), ""]
+    lines = [f"# {escape(motion)}", "", *_facts(debate, layout), ""]
     place: tuple[int, str] | None = None
     for turn in turns:
         if (turn.round, turn.stage) != place:
@@ -30,9 +30,12 @@ def _heading(debate: Debate, turn: Turn, layout: int) -> str:
     return f"{turn.stage.capitalize()}{where}"
 
 
-def _facts(debate: Debate) -> list[str]:
+def _facts(debate: Debate, layout: int) -> list[str]:
+    sides = {seat.id: "host" if seat.role == "host" else seat.stance for seat in debate.seats}
     seats = ", ".join(
-        f"{escape(seat.name)} ({'host' if seat.role == 'host' else seat.stance})"
+        escape(seat.name)
+        if layout > 2 and sides[seat.id] == "neutral"
+        else f"{escape(seat.name)} ({sides[seat.id]})"
         for seat in debate.seats
     )
     reason = f" ({debate.stop_reason})" if debate.stop_reason else ""

@@ -303,8 +303,8 @@ def _report(
         told = report.report(debate, turns, read, layout)
         files = {
             "report.json": as_json(told),
-            "report.md": report_text.markdown(told).encode(),
-            "report.html": report_page.html(told).encode(),
+            "report.md": report_text.markdown(told, layout).encode(),
+            "report.html": report_page.html(told, layout).encode(),
         }
         return files, Filed(report.brief(told))
     except Exception as error:  # whatever was said, it must not keep the debate from being filed
