@@ -1,5 +1,6 @@
 """Formats of the user's own, without a line of Python: run, decided, replayed and exported."""
 
+import html
 import json
 import os
 import re
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from moot.store.formats import BUILT_IN, FIRST
 from tests.patience import seconds
 
 ROOT = Path(__file__).parents[2]
@@ -114,11 +116,18 @@ def moot(home: Path, *asked: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("text", [VERDICT, BALLOT, OWN], ids=["verdict", "ballot", "own answer"])
-def test_it_runs_is_decided_replayed_and_exported(tmp_path: Path, text: str) -> None:
-    name = re.findall(r'name = "(\w+)"', text)[0]
-    (tmp_path / "formats").mkdir()
-    (tmp_path / "formats" / f"{name}.toml").write_text(text)
+FORMATS = {"review": VERDICT, "poll": BALLOT, "sizing": OWN}
+
+
+def write(home: Path, name: str) -> None:
+    """All that a format takes: its file."""
+    (home / "formats").mkdir(parents=True)
+    (home / "formats" / f"{name}.toml").write_text(FORMATS[name])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_it_runs_is_decided_replayed_and_exported(tmp_path: Path, name: str) -> None:
+    write(tmp_path, name)
     assert name in moot(tmp_path, "formats")
     moot(tmp_path, "run", "Should the service move?", "--format", name)
     (folder,) = (tmp_path / "records" / "debates").iterdir()
@@ -141,4 +150,79 @@ def test_it_runs_is_decided_replayed_and_exported(tmp_path: Path, text: str) -> 
     assert (
         json.loads(moot(tmp_path, "replay", folder.name, "--json"))["consistency"]["issues"] == []
     )
-    assert packet["decision"]["selectedOption"] in moot(tmp_path, "export", folder.name)
+    selected = packet["decision"]["selectedOption"]
+    assert selected in moot(tmp_path, "export", folder.name)
+    assert html.escape(selected) in moot(tmp_path, "export", folder.name, "--as", "html")
+    whole = json.loads(moot(tmp_path, "export", folder.name, "--as", "json"))
+    assert whole["packet"] == packet
+    assert [turn["seq"] for turn in whole["turns"]] == [turn["seq"] for turn in said]
+
+
+COUNCILS_OWN = re.compile(r"council|\bjudge\b|Proponent|Synthesizer|Round ?[123]\b")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_its_papers_speak_of_what_it_has(tmp_path: Path, name: str) -> None:
+    """Nobody who reads them meets the council's roles or rounds."""
+    write(tmp_path, name)
+    moot(tmp_path, "run", "Should the service move?", "--format", name)
+    (folder,) = (tmp_path / "records" / "debates").iterdir()
+    for paper in ("report.md", "report.html", "final-packet.md", "transcript.md"):
+        assert not COUNCILS_OWN.search((folder / paper).read_text()), paper
+    report = (folder / "report.md").read_text()
+    if name == "review":
+        assert "*Referee’s verdict, `turn:" in report
+    if name == "poll":
+        told = json.loads((folder / "report.json").read_bytes())
+        votes = json.loads((folder / "transcript.json").read_bytes())["turns"][-3:]
+        last = {who["id"]: who["mainPoints"][-1]["text"] for who in told["speakers"]}
+        for vote in votes:
+            assert last[vote["actor"]].startswith(vote["data"]["choice"].rstrip(".!:;, "))
+    if name == "sizing":
+        assert " sure." not in report.partition("## Summary")[2].partition("## Speakers")[0]
+    assert "(neutral)" not in (folder / "transcript.md").read_text()
+
+
+def test_every_type_of_field_in_a_shape_of_its_own(tmp_path: Path) -> None:
+    """A new answer shape is a table in the format's file, whatever is in it."""
+    shape = """
+[answers.survey.fields]
+why = {type = "text"}
+short = {type = "line", length = 80}
+parts = {type = "line", list = true, min = 2, max = 4}
+rests = {type = "turns"}
+words = {type = "quotes"}
+when = {type = "date"}
+size = {type = "choice", choices = ["small", "large"]}
+position = {type = "line"}
+confidence = {type = "share"}
+
+[answers.survey.fields.costs]
+list = true
+min = 1
+
+[answers.survey.fields.costs.fields]
+what = {type = "text"}
+share = {type = "share"}
+"""
+    text = OWN.replace('answer = "estimate"', 'answer = "survey"').replace(ESTIMATE, shape)
+    (tmp_path / "formats").mkdir()
+    (tmp_path / "formats" / "sizing.toml").write_text(text)
+    moot(tmp_path, "run", "Should the service move?", "--format", "sizing")
+    (folder,) = (tmp_path / "records" / "debates").iterdir()
+    said = json.loads((folder / "transcript.json").read_bytes())["turns"]
+    assert [turn["status"] for turn in said] == ["ok"] * 4
+    for turn in said:
+        assert turn["data"]["size"] in ("small", "large")
+        assert len(turn["data"]["parts"]) >= 2
+        assert turn["data"]["costs"][0]["what"] in turn["text"]
+    again = json.loads(moot(tmp_path, "replay", folder.name, "--json"))
+    assert again["consistency"]["issues"] == []
+
+
+def test_a_format_of_the_package_is_its_file_alone() -> None:
+    """No line of Python knows the formats that came after the first five."""
+    source = "".join(path.read_text() for path in (ROOT / "src/moot").rglob("*.py"))
+    names = {path.stem for path in (ROOT / "src/moot/formats").glob("*.toml")} - {*FIRST}
+    assert {"jury", "redteam"} <= names <= {*BUILT_IN}
+    assert [name for name in names if re.search(rf"[\"']{name}[\"']", source)] == []

@@ -9,9 +9,21 @@ from moot.core.format import Format, parse
 from moot.errors import InputError, NotFoundError
 from moot.ports import FormatProblem
 
-BUILT_IN = ("standard", "classic", "custom", "duel", "council", "jury", "redteam")
-LATER = ("jury", "redteam")
-"""Somebody may have had a format of this name before moot had one: theirs stays what is meant."""
+_PACKAGE = resources.files("moot.formats")
+FIRST = ("standard", "classic", "custom", "duel", "council")
+LATER = tuple(
+    sorted(
+        {
+            file.name.removesuffix(".toml")
+            for file in _PACKAGE.iterdir()
+            if file.name.endswith(".toml")
+        }
+        - {*FIRST}
+    )
+)
+"""The other files of the package. Somebody may have had a format of such a name before moot had
+one: theirs stays what is meant."""
+BUILT_IN = (*FIRST, *LATER)
 
 
 def switched_off(name: str) -> NotFoundError:
@@ -65,7 +77,7 @@ class FormatFiles:
     def _find(self, name: str) -> Format:
         own = name in LATER and (self._folder / f"{name}.toml").exists()
         if name in BUILT_IN and not own:
-            text = resources.files("moot.formats").joinpath(f"{name}.toml").read_text("utf-8")
+            text = _PACKAGE.joinpath(f"{name}.toml").read_text("utf-8")
             return parse(text, f"{name}.toml")
         if name not in self.names():
             known = ", ".join(self.names())
