@@ -1,10 +1,10 @@
-"""What can go wrong: one stable code per class, and a sentence that a person understands."""
+"""The errors: one stable code per class, and a sentence that a person understands."""
 
 from typing import Any, ClassVar
 
 
 class MootError(Exception):
-    """The root: `code` never changes, the message says what is wrong and how to mend it."""
+    """The base class. `code` never changes; the message says what is wrong and how to fix it."""
 
     code: ClassVar[str]
 
@@ -14,7 +14,7 @@ class MootError(Exception):
 
 
 class InputError(MootError):
-    """Something that was asked for is not possible as asked; `field` names it."""
+    """The request is not valid; `field` names the part that is wrong."""
 
     code = "DEBATE_ERR_INPUT"
 
@@ -24,17 +24,17 @@ class InputError(MootError):
 
 
 class NotFoundError(InputError):
-    """There is no debate, format or agent of that name."""
+    """There is no debate, format or agent with that name."""
 
 
 class StateError(MootError):
-    """The debate is not in a state that allows this."""
+    """The debate's state does not allow this."""
 
     code = "DEBATE_ERR_STATE"
 
 
 class ConflictError(StateError):
-    """The same key was used for another request."""
+    """The idempotency key was already used for another request."""
 
 
 class StorageError(MootError):
@@ -44,33 +44,33 @@ class StorageError(MootError):
 
 
 class DuplicateError(StorageError):
-    """A row of that key is there already."""
+    """A row with that key already exists."""
 
 
 class PacketError(MootError):
-    """A decision packet that does not hold what a packet must hold."""
+    """A decision packet is not valid."""
 
     code = "DEBATE_ERR_PACKET"
 
 
 class BudgetError(MootError):
-    """The tokens or the money that the debate may spend are used up."""
+    """The debate has used up its tokens or its money."""
 
     code = "DEBATE_ERR_BUDGET"
 
 
 class CancelledError(MootError):
-    """The call was called off before its answer was complete."""
+    """The call was cancelled before its answer was complete."""
 
     code = "DEBATE_ERR_CANCELLED"
 
 
 class ProviderError(MootError):
-    """A model call that gave no usable answer."""
+    """A model call gave no usable answer."""
 
     code = "DEBATE_ERR_PROVIDER_UNAVAILABLE"
     retryable: ClassVar[bool] = True
-    """Whether the same call may go through later, with nothing changed."""
+    """Whether the same call, unchanged, may succeed later."""
 
     def __init__(
         self,
@@ -83,19 +83,19 @@ class ProviderError(MootError):
         estimated: bool = False,
     ) -> None:
         super().__init__(message)
-        self.retry_after = retry_after  # seconds the provider asked us to wait
-        self.input_tokens = input_tokens  # what the failed call used all the same
+        self.retry_after = retry_after  # seconds that the provider asks us to wait
+        self.input_tokens = input_tokens  # what the failed call used
         self.output_tokens = output_tokens
         self.cost_usd = cost_usd
-        self.estimated = estimated  # nobody metered it
+        self.estimated = estimated  # the provider did not report it
 
 
 class ProviderUnavailableError(ProviderError):
-    """No connection, a server error, a stream cut half-way."""
+    """There is no connection, the server failed, or the stream was cut off."""
 
 
 class ProviderAbsentError(ProviderUnavailableError):
-    """What would speak cannot be started; a person has to mend that."""
+    """The model cannot be started; a person has to fix that."""
 
     retryable = False
 
@@ -114,38 +114,38 @@ class ProviderRateLimitError(ProviderError):
 
 
 class ProviderTimeoutError(ProviderError):
-    """The speaker was silent for too long, or spoke for too long."""
+    """The speaker was silent, or spoke, for too long."""
 
     code = "DEBATE_ERR_PROVIDER_TIMEOUT"
 
 
 class ProviderRefusedError(ProviderError):
-    """The model declined to answer. Asking again, word for word, rarely changes its mind."""
+    """The model declined to answer. Asking again in the same words rarely helps."""
 
     code = "DEBATE_ERR_PROVIDER_REFUSED"
     retryable = False
 
 
 class ProviderEmptyError(ProviderError):
-    """Nothing was left of the answer once it was cleaned."""
+    """Nothing was left of the answer after cleaning."""
 
     code = "DEBATE_ERR_PROVIDER_EMPTY"
 
 
 class ProviderInvalidError(ProviderError):
-    """The answer, or the wire it came over, did not have the shape it should have."""
+    """The answer, or the response that carried it, did not have the expected shape."""
 
     code = "DEBATE_ERR_PROVIDER_INVALID"
 
 
 class ProviderRejectedError(ProviderInvalidError):
-    """The request itself was not accepted; the same again would not be, either."""
+    """The provider rejected the request, and would reject it again."""
 
     retryable = False
 
 
 class ProviderShapeError(ProviderInvalidError):
-    """A structured answer without its shape. The model is shown the problem, once."""
+    """A structured answer does not have its shape. The model is shown the problem once."""
 
     def __init__(self, message: str, *, said: str, problem: str, **used: Any) -> None:
         super().__init__(message, **used)
@@ -154,17 +154,17 @@ class ProviderShapeError(ProviderInvalidError):
 
 
 class ProviderEchoError(ProviderInvalidError):
-    """A speech that was made before. The model is asked for another, once."""
+    """A speech repeats an earlier one. The model is asked for another once."""
 
 
 class ProviderContextError(ProviderError):
-    """The prompt is larger than the model's window; a shorter one may fit."""
+    """The prompt does not fit the model's context window; a shorter one may."""
 
     code = "DEBATE_ERR_PROVIDER_CONTEXT"
 
 
 class ProviderUnknownModelError(ProviderError):
-    """The provider has no model of that name."""
+    """The provider has no model with that name."""
 
     code = "DEBATE_ERR_PROVIDER_UNKNOWN_MODEL"
     retryable = False
