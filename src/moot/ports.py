@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from moot.core import prompts
 from moot.core.change import Change
+from moot.core.course import Plan
 from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.events import Delta, Event, Speech, StatusChanged
 from moot.core.format import Effort, Format
@@ -648,6 +649,14 @@ class Moot(Protocol):
 
     async def council(self, asked: Mapping[str, Any], *, once: Once | None = None) -> Debate:
         """Start a council by its own request: `problem`, `output_type` and the rest."""
+        ...
+
+    async def plan(self, asked: Mapping[str, Any]) -> Plan:
+        """What would happen if this were asked of `create`: the same errors, and nothing made."""
+        ...
+
+    async def plan_of(self, debate_id: str) -> Plan:
+        """The plan of a debate from its beginning, wherever it stands."""
         ...
 
     async def start(self, debate_id: str) -> Debate:

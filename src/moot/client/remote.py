@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from moot.client.remote_stations import RemoteAgents, RemoteStations
 from moot.client.requests import WRONG, BrokenError, UnreachableError, Wire, items
 from moot.core.clean import visible
+from moot.core.course import Plan
 from moot.core.debate import Debate, Turn, Wanted
 from moot.core.events import Delta, Event, StatusChanged
 from moot.core.format import Format
@@ -104,6 +105,12 @@ class Remote(Moot):
 
     async def council(self, asked: Mapping[str, Any], *, once: Once | None = None) -> Debate:
         return await self._make("/debates/council", asked, once)
+
+    async def plan(self, asked: Mapping[str, Any]) -> Plan:
+        return await self._wire.call(_plan, "POST", "/plan", dict(asked))
+
+    async def plan_of(self, debate_id: str) -> Plan:
+        return await self._wire.call(_plan, "GET", f"{_path(debate_id)}/plan")
 
     async def _make(self, path: str, asked: Mapping[str, Any], once: Once | None) -> Debate:
         """Make a debate, once: if the connection breaks, the same key asks for the same one."""
@@ -359,6 +366,10 @@ class Outage:
         if self._told:
             await asyncio.sleep(self._wait)
             self._wait = min(self._wait * 2, LONGEST_WAIT)
+
+
+def _plan(said: Any) -> Plan:
+    return codec.adapter(Plan).validate_python(said)
 
 
 def _path(debate_id: str) -> str:

@@ -6,7 +6,7 @@ stage is cued, or the turns of everyone where they speak together. The cursor is
 layout; finding the next one is arithmetic, and needs no turns.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -223,9 +223,7 @@ def after(debate: Debate, bit: int, failed: bool = False) -> Cursor:
     done = cursor.done | 1 << bit
     if done != (1 << width) - 1:
         return replace(cursor, done=done)
-    if place.cue:
-        return _cursor(debate, legs, _Place(place.leg, place.unit, False))
-    return _cursor(debate, legs, _settle(legs, _Place(place.leg, place.unit + 1, True)))
+    return _cursor(debate, legs, _following(legs, place))
 
 
 def here(debate: Debate) -> tuple[int | None, str | None]:
@@ -304,17 +302,19 @@ def rebuild(debate: Debate, turns: Sequence[Turn]) -> Cursor:
             return END
         return Cursor(latest if tried else latest + 1, stage, left[0])
     legs = legs_of(debate)
-    place: _Place | None = _settle(legs, _Place(0, 0, True))
-    while place is not None:
+    for place in _places(legs):
         steps = list(_steps(debate, legs, place))
         done = sum(1 << bit for bit, step in enumerate(steps) if step.key in spoken)
         if done != (1 << len(steps)) - 1:
             return replace(_cursor(debate, legs, place), done=done)
-        if place.cue:
-            place = replace(place, cue=False)
-        else:
-            place = _settle(legs, _Place(place.leg, place.unit + 1, True))
     return END
+
+
+def waves(debate: Debate) -> Iterator[tuple[Step, ...]]:
+    """Every wave of the debate, from its first to its last, wherever the debate stands."""
+    legs = legs_of(debate)
+    for place in _places(legs):
+        yield tuple(_steps(debate, legs, place))
 
 
 def check_roster(
@@ -361,6 +361,20 @@ def _settle(legs: tuple[Leg, ...], place: _Place) -> _Place | None:
             return _Place(place.leg, place.unit, leg.stage.cued)
         place = _Place(place.leg + 1, 0, True)
     return None
+
+
+def _following(legs: tuple[Leg, ...], place: _Place) -> _Place | None:
+    """The place after this one: the turn that a cue leads to, or the next unit."""
+    if place.cue:
+        return replace(place, cue=False)
+    return _settle(legs, _Place(place.leg, place.unit + 1, True))
+
+
+def _places(legs: tuple[Leg, ...]) -> Iterator[_Place]:
+    place = _settle(legs, _Place(0, 0, True))
+    while place is not None:
+        yield place
+        place = _following(legs, place)
 
 
 def _cursor(debate: Debate, legs: tuple[Leg, ...], place: _Place | None) -> Cursor:

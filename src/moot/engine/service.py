@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from moot.core import moves, request, verbs, voices
+from moot.core import course, moves, request, verbs, voices
 from moot.core.change import Change
 from moot.core.debate import Debate, Turn
 from moot.core.events import Delta, Event, TurnCommitted
@@ -183,6 +183,18 @@ class Service(Moot):
                 except InputError as error:
                     raise InputError(error.message, f"participants[{place}].model_name") from None
         return bent
+
+    async def plan(self, asked: Mapping[str, Any]) -> course.Plan:
+        wanted = {"format": "standard", "participants": (), "limits": None, **asked}
+        wanted.pop("start", None)
+        try:
+            drafted = await self._built(wanted, _given(asked), self._voices.normalize)
+        except NotFoundError as error:  # of the format: the request is wrong, not its address
+            raise InputError(error.message, error.field) from None
+        return course.plan(drafted)
+
+    async def plan_of(self, debate_id: str) -> course.Plan:
+        return course.plan(await self.get(debate_id))
 
     async def _create_free(
         self,

@@ -224,6 +224,21 @@ class MootContract:
             await refused(one.council(COUNCIL, once=Once("k", "3")), ConflictError)
 
     @in_loop
+    async def test_a_plan_says_what_a_debate_will_do(self, moot: Open) -> None:
+        async with moot(None) as one:
+            for name in ("standard", "classic", "duel", "council"):
+                planned = await one.plan({"motion": MOTION, "format": name})
+                assert (await one.find()).debates == []
+                assert planned.total == len(planned.steps)
+                assert planned.total == sum(stage.turns for stage in planned.stages)
+                assert planned.steps[-1].wave == sum(stage.waves for stage in planned.stages)
+            made = await one.wait((await one.create(MOTION, format="council")).id)
+            assert await one.plan_of(made.id) == planned
+            said = await one.turns(made.id)
+            asked = {(step.round, step.stage, step.actor, step.target) for step in planned.steps}
+            assert {(turn.round, turn.stage, turn.actor, turn.target) for turn in said} == asked
+
+    @in_loop
     async def test_what_cannot_be_made_is_refused_by_its_field(self, moot: Open) -> None:
         async with moot(Stage()) as one:
             wrong: list[tuple[dict[str, Any], str]] = [
@@ -239,6 +254,7 @@ class MootContract:
             for asked, field in wrong:
                 whole: dict[str, Any] = {"motion": MOTION, **asked}
                 await refused(one.create(**whole), InputError, field)
+                await refused(one.plan(whole), InputError, field)
             await refused(one.council({**COUNCIL, "problem": " "}), InputError, "problem")
             await refused(one.council({**COUNCIL, "output_type": "x"}), InputError, "output_type")
             assert (await one.find()).debates == []

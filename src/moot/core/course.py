@@ -1,0 +1,63 @@
+"""The plan of a debate: every stage and step that its format asks for, before a word is said."""
+
+from dataclasses import dataclass
+
+from moot.core import schedule
+from moot.core.debate import Debate, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStage:
+    """A stage as it is laid out for this cast, these options and limits."""
+
+    name: str
+    title: str
+    first_round: int
+    rounds: int | None  # None: as many as max_turns leaves
+    turns: int
+    waves: int  # how many calls follow one another, if those of a wave are made together
+    speakers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """One utterance. Steps of the same wave are spoken together."""
+
+    round: int
+    stage: str
+    actor: str
+    kind: Kind
+    target: str | None
+    wave: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to happen, unless somebody ends it or a budget does."""
+
+    stages: tuple[PlannedStage, ...]
+    steps: tuple[PlannedStep, ...]
+    total: int  # turns
+
+
+def plan(debate: Debate) -> Plan:
+    """The plan of a debate from its beginning, wherever it stands."""
+    legs = schedule.legs_of(debate)
+    stages = tuple(
+        PlannedStage(
+            name=leg.stage.name,
+            title=leg.stage.heading,
+            first_round=leg.first_round,
+            rounds=leg.rounds or None,
+            turns=leg.turns,
+            waves=leg.units if leg.stage.together else leg.turns,
+            speakers=tuple(seat.id for seat in leg.speakers),
+        )
+        for leg in legs
+    )
+    steps = tuple(
+        PlannedStep(step.round, step.stage, step.actor, step.kind, step.target, number)
+        for number, wave in enumerate(schedule.waves(debate), 1)
+        for step in wave
+    )
+    return Plan(stages, steps, len(steps))
