@@ -97,7 +97,7 @@ def _routes() -> FastAPI:
         library,
         health,
     ):
-        app.include_router(routes.router)
+        app.include_router(routes.router if routes is event_routes else routes.routes.router)
     _add_docs(app)
     add_page(app)
     openapi.install(app)

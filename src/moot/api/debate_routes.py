@@ -3,26 +3,26 @@
 import hashlib
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Body, Header, Query, Request, Response
-from pydantic import BeforeValidator
+from fastapi import Body, Header, Query, Request, Response
+from pydantic import BeforeValidator, Field
+from typing_extensions import TypedDict
 
-from moot.api import schemas
-from moot.api.common import DebateId, JsonRoute, Moot, as_json, refusals
+from moot.api.asked import CouncilAsked, DebateAsked, ModelAsked, Nothing, PauseAsked
+from moot.api.common import SAVED, DebateId, Moot, Routes, as_file, as_json
 from moot.api.problems import ProblemError
-from moot.core.debate import Debate
+from moot.core import debate as core
+from moot.core.course import Plan
 from moot.core.status import Status
 from moot.errors import InputError
+from moot.outcome.packet import Packet
 from moot.ports import Once, Search
 from moot.render.export import MEDIA_TYPES, Kind
 from moot.wire import codec
+from moot.wire.outcome_shapes import Replay, Report
+from moot.wire.shapes import Debate, ListedDebate
 
-router = APIRouter(tags=["debates"], route_class=JsonRoute)
 BLANKS = " \t"  # what may stand around a header's value
 BEYOND = 2**31 - 1  # no log is that long
-MADE = {
-    "description": "The debate, as it begins",
-    "headers": {"Location": {"schema": {"type": "string"}, "description": "Where it is."}},
-}
 Key = Annotated[
     str | None,
     Header(
@@ -35,7 +35,19 @@ Key = Annotated[
     ),
 ]
 Listed = Literal[Status, "broadcasting"]
-Verb = Literal["start", "stop", "resume", "end", "skip"]
+ByModel = Annotated[ModelAsked | None, Body()]
+EXPORTED = {
+    "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; "
+    "img-src data:; frame-ancestors 'none'"
+}
+routes = Routes("debates")
+
+
+class Debates(TypedDict):
+    """A page, newest first. It may be short, even empty, while there is a `next`."""
+
+    items: list[ListedDebate]
+    next: Annotated[str | None, Field(description="`cursor` of the next page; null: no more.")]
 
 
 def whole_number(text: str) -> int | None:
@@ -56,50 +68,34 @@ def _seq(given: object) -> object:
     return seq
 
 
-def shown(debate: Debate) -> dict[str, Any]:
-    return {**codec.debate(debate), "rules": debate.rules.model_dump(mode="json")}
+# --- begin ---
 
 
-@router.post(
-    "/debates",
-    status_code=201,
-    summary="Begin a debate",
-    response_model=schemas.Debate,
-    responses={201: MADE, **refusals(404, 409, sends=True)},
-)
-async def create_debate(moot: Moot, asked: schemas.DebateAsked, key: Key = None) -> Response:
+@routes("POST /debates", Debate, 404, 409, status=201)
+async def create_debate(moot: Moot, asked: DebateAsked, key: Key = None) -> Response:
+    """Begin a debate"""
     wanted = asked.model_dump(exclude_none=True)
     once = _once(key, "debates", asked.model_dump())
     return _made(await moot.service.create(wanted.pop("motion"), **wanted, once=once))
 
 
-@router.post(
-    "/debates/council",
-    status_code=201,
-    summary="Put a problem to the council",
-    response_model=schemas.Debate,
-    responses={201: MADE, **refusals(404, 409, sends=True)},
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {
-                "application/json": {"schema": {"$ref": "#/components/schemas/CouncilAsked"}}
-            },
-        }
-    },
-)
+@routes("POST /debates/council", Debate, 404, 409, status=201, body=CouncilAsked)
 async def create_council(moot: Moot, request: Request, key: Key = None) -> Response:
+    """Put a problem to the council"""
     asked = await _object(request)
-    debate = await moot.service.council(asked, once=_once(key, "council", asked))
-    return _made(debate)
+    return _made(await moot.service.council(asked, once=_once(key, "council", asked)))
 
 
-@router.get(
-    "/debates",
-    summary="The newest debates",
-    response_model=schemas.Debates,
-    responses=refusals(422),
-)
+@routes("POST /plan", Plan, 404)
+async def plan_debate(moot: Moot, asked: DebateAsked) -> Response:
+    """What would happen: takes the body of POST /debates, and makes nothing"""
+    return as_json(codec.plain(await moot.service.plan(asked.model_dump(exclude_none=True))))
+
+
+# --- read ---
+
+
+@routes("GET /debates", Debates, 422)
 async def list_debates(
     moot: Moot,
     status: Annotated[
@@ -115,6 +111,7 @@ async def list_debates(
         str | None, Query(pattern="^[0-9]{1,19}$", description="`next` of the page before.")
     ] = None,
 ) -> Response:
+    """The newest debates"""
     before = int(cursor) if cursor else None
     if before is not None and before >= 2**63:
         raise InputError("That is no cursor of a page; take `next` of one.", "cursor")
@@ -131,22 +128,13 @@ async def list_debates(
     return as_json({"items": items, "next": str(found.next) if found.next is not None else None})
 
 
-@router.get(
-    "/debates/{debate_id}",
-    summary="A debate as it stands",
-    response_model=schemas.Debate,
-    responses=refusals(404),
-)
+@routes("GET /debates/{debate_id}", Debate)
 async def get_debate(moot: Moot, debate_id: DebateId) -> Response:
-    return as_json(shown(await moot.service.get(debate_id)))
+    """A debate as it stands"""
+    return _shown(await moot.service.get(debate_id))
 
 
-@router.get(
-    "/debates/{debate_id}/turns",
-    summary="What was said",
-    response_model=schemas.Turns,
-    responses=refusals(404, 422),
-)
+@routes("GET /debates/{debate_id}/turns", [core.Turn], 422)
 async def get_turns(
     moot: Moot,
     debate_id: DebateId,
@@ -154,148 +142,98 @@ async def get_turns(
         int, BeforeValidator(_seq), Query(ge=0, description="Only turns with seq > after.")
     ] = 0,
 ) -> Response:
+    """What was said"""
     said = await moot.service.turns(debate_id, after)
     return as_json({"items": [codec.turn(turn) for turn in said]})
 
 
-@router.post(
-    "/debates/{debate_id}/retry",
-    status_code=202,
-    summary="Restart the speaker that failed, with another model if one is given",
-    response_model=schemas.Debate,
-    responses=refusals(404, 409, sends=True),
-)
-async def retry_debate(
-    moot: Moot, debate_id: DebateId, asked: Annotated[schemas.RetryAsked | None, Body()] = None
-) -> Response:
-    return as_json(shown(await moot.service.retry(debate_id, asked.model if asked else None)), 202)
+@routes("GET /debates/{debate_id}/plan", Plan)
+async def get_plan(moot: Moot, debate_id: DebateId) -> Response:
+    """The plan of a debate, from its beginning"""
+    return as_json(codec.plain(await moot.service.plan_of(debate_id)))
 
 
-@router.post(
-    "/debates/{debate_id}/pause",
-    status_code=202,
-    summary="Pause after the step in flight, or at once",
-    response_model=schemas.Debate,
-    responses=refusals(404, 409, sends=True),
-)
+# --- what a person can do to it ---
+
+
+@routes("POST /debates/{debate_id}/retry", Debate, 409, status=202)
+async def retry_debate(moot: Moot, debate_id: DebateId, asked: ByModel = None) -> Response:
+    """Restart the speaker that failed, with another model if one is given"""
+    return _shown(await moot.service.retry(debate_id, asked.model if asked else None), 202)
+
+
+@routes("POST /debates/{debate_id}/pause", Debate, 409, status=202)
 async def pause_debate(
-    moot: Moot, debate_id: DebateId, asked: Annotated[schemas.PauseAsked | None, Body()] = None
+    moot: Moot, debate_id: DebateId, asked: Annotated[PauseAsked | None, Body()] = None
 ) -> Response:
+    """Pause after the step in flight, or at once"""
     at_once = asked is not None and asked.at_once
-    return as_json(shown(await moot.service.pause(debate_id, at_once=at_once)), 202)
+    return _shown(await moot.service.pause(debate_id, at_once=at_once), 202)
 
 
-VERBS: dict[Verb, str] = {
-    "start": "Start a debate that was made to wait",
-    "stop": "Keep the step in flight, then nothing more",
-    "resume": "Go on from where it was paused",
-    "end": "Call off what is being said, and go to the closing summary",
-    "skip": "Go on without the turn that failed",
-}
-
-
-def _verb(name: Verb, summary: str) -> None:
+def _verb(name: str, summary: str) -> None:
     async def act(
-        moot: Moot, debate_id: DebateId, nothing: Annotated[schemas.Nothing | None, Body()] = None
+        moot: Moot, debate_id: DebateId, nothing: Annotated[Nothing | None, Body()] = None
     ) -> Response:
-        doing = getattr(moot.service, name)
-        return as_json(shown(await doing(debate_id)), 202)
+        return _shown(await getattr(moot.service, name)(debate_id), 202)
 
-    router.add_api_route(
-        f"/debates/{{debate_id}}/{name}",
-        act,
-        methods=["POST"],
-        status_code=202,
-        name=name,
-        summary=summary,
-        operation_id=f"{name}_debate",
-        response_model=schemas.Debate,
-        responses=refusals(404, 409, sends=True),
-    )
+    act.__doc__, act.__name__ = summary, f"{name}_debate"
+    routes(f"POST /debates/{{debate_id}}/{name}", Debate, 409, status=202)(act)
 
 
-for _name, _summary in VERBS.items():
-    _verb(_name, _summary)
+_verb("start", "Start a debate that was made to wait")
+_verb("stop", "Keep the step in flight, then nothing more")
+_verb("resume", "Go on from where it was paused")
+_verb("end", "Call off what is being said, and go to the closing summary")
+_verb("skip", "Go on without the turn that failed")
 
 
-@router.get(
-    "/debates/{debate_id}/packet",
-    summary="A council's decision packet",
-    responses={
-        200: {"description": "See `moot schema packet`", "content": {"application/json": {}}},
-        **refusals(404, 409),
-    },
-)
+# --- what it leaves behind ---
+
+
+@routes("GET /debates/{debate_id}/packet", Packet, 409)
 async def get_packet(moot: Moot, debate_id: DebateId) -> Response:
+    """A council's decision packet"""
     return as_json(await moot.service.packet(debate_id))
 
 
-@router.get(
-    "/debates/{debate_id}/report",
-    summary="What was said, by whom, and what it took",
-    responses={
-        200: {"description": "Of the debate so far", "content": {"application/json": {}}},
-        **refusals(404),
-    },
-)
+@routes("GET /debates/{debate_id}/report", Report)
 async def get_report(moot: Moot, debate_id: DebateId) -> Response:
+    """What was said, by whom, and what it took"""
     return as_json(await moot.service.report(debate_id))
 
 
-@router.post(
-    "/debates/{debate_id}/report",
-    summary="Make the report of a debate that has ended anew",
-    description="By the model, else by the one of MOOT_REPORT_MODEL, else by extraction. It is "
-    "answered once it is made, and its files are. If the model fails, all stays as it was.",
-    responses={
-        200: {"description": "The report", "content": {"application/json": {}}},
-        **refusals(404, 409, 502, sends=True),
-    },
-)
-async def make_report(
-    moot: Moot, debate_id: DebateId, asked: Annotated[schemas.ReportAsked | None, Body()] = None
-) -> Response:
-    made = await moot.service.remake_report(debate_id, asked.model if asked else None)
-    return as_json(made)
+@routes("POST /debates/{debate_id}/report", Report, 409, 502)
+async def make_report(moot: Moot, debate_id: DebateId, asked: ByModel = None) -> Response:
+    """Make the report of a debate that has ended anew
+
+    By the model, else by the one of MOOT_REPORT_MODEL, else by extraction. It is answered once it
+    is made, and its files are. If the model fails, all stays as it was.
+    """
+    return as_json(await moot.service.remake_report(debate_id, asked.model if asked else None))
 
 
-@router.get(
-    "/debates/{debate_id}/replay",
-    summary="The debate from its files alone, and whether they are as they were written",
-    response_model=schemas.Replay,
-    responses=refusals(404),
-)
+@routes("GET /debates/{debate_id}/replay", Replay)
 async def get_replay(moot: Moot, debate_id: DebateId) -> Response:
+    """The debate from its files alone, and whether they are as they were written"""
     return as_json(await moot.service.replay(debate_id))
 
 
-@router.get(
-    "/debates/{debate_id}/export",
-    summary="The debate as one document to keep",
-    response_class=Response,
-    responses={
-        200: {
-            "description": "As a file to save",
-            "content": {
-                "text/markdown": {"schema": {"type": "string"}},
-                "text/html": {"schema": {"type": "string"}},
-                "application/json": {},
-            },
-            "headers": {"Content-Disposition": {"schema": {"type": "string"}}},
-        },
-        **refusals(404, 422),
-    },
+@routes(
+    "GET /debates/{debate_id}/export",
+    "text/markdown text/html application/json",
+    422,
+    headers=SAVED,
 )
 async def get_export(
     moot: Moot, debate_id: DebateId, as_: Annotated[Kind, Query(alias="as")] = "md"
 ) -> Response:
+    """The debate as one document to keep"""
     text = await moot.service.export(debate_id, as_)
-    headers = {
-        "Content-Disposition": f'attachment; filename="{debate_id}.{as_}"',
-        "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; "
-        "img-src data:; frame-ancestors 'none'",
-    }
-    return Response(text.encode("utf-8", "replace"), 200, headers, MEDIA_TYPES[as_])
+    return as_file(f"{debate_id}.{as_}", text, MEDIA_TYPES[as_], **EXPORTED)
+
+
+# --- pieces ---
 
 
 async def _object(request: Request) -> dict[str, Any]:
@@ -316,8 +254,13 @@ def _once(key: str | None, route: str, asked: dict[str, Any]) -> Once | None:
     return Once(key, hashlib.sha256(text.encode("utf-8", "replace")).hexdigest())
 
 
-def _made(debate: Debate) -> Response:
-    return as_json(shown(debate), 201, {"Location": f"/debates/{debate.id}"})
+def _shown(debate: core.Debate, status: int = 200) -> Response:
+    return as_json(codec.debate(debate, Debate), status)
+
+
+def _made(debate: core.Debate) -> Response:
+    headers = {"Location": f"/debates/{debate.id}"}
+    return as_json(codec.debate(debate, Debate), 201, headers)
 
 
 def last_heard(header: str | None, query: str | None) -> int | None:

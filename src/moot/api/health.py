@@ -1,30 +1,40 @@
 """Whether it lives, whether it can work, and what it does."""
 
 import asyncio
+from typing import Literal
 
-from fastapi import APIRouter, Response
+from fastapi import Response
+from typing_extensions import TypedDict
 
-from moot.api import schemas
-from moot.api.common import Moot, as_json, refusals
+from moot.api.common import Moot, Routes, as_json
 from moot.errors import MootError
 
-router = APIRouter(tags=["health"])
 PATIENCE_SECONDS = 3.0
+routes = Routes("health")
 
 
-@router.get("/healthz", summary="It lives", response_model=schemas.Health, responses=refusals())
+class Health(TypedDict):
+    """It lives."""
+
+    status: Literal["ok"]
+
+
+class Ready(TypedDict):
+    """Whether it can work."""
+
+    status: Literal["ready", "not ready"]
+    checks: dict[str, str]
+
+
+@routes("GET /healthz", Health)
 async def healthz() -> Response:
+    """It lives"""
     return as_json({"status": "ok"})
 
 
-@router.get(
-    "/readyz",
-    summary="It can work: the database answers, and it is not going down",
-    response_model=schemas.Ready,
-    responses={503: {"description": "Not now", "model": schemas.Ready}}
-    | {status: said for status, said in refusals().items() if status != 503},
-)
+@routes("GET /readyz", Ready, unready=Ready)
 async def readyz(moot: Moot) -> Response:
+    """It can work: the database answers, and it is not going down"""
     checks = {"database": "ok", "streams": "going down" if moot.streams.closed else "ok"}
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -38,17 +48,7 @@ async def readyz(moot: Moot) -> Response:
     return as_json({"status": status, "checks": checks}, 200 if ready else 503)
 
 
-@router.get(
-    "/metrics",
-    summary="Figures for Prometheus",
-    response_class=Response,
-    responses={
-        200: {
-            "description": "The text format",
-            "content": {"text/plain": {"schema": {"type": "string"}}},
-        },
-        **refusals(),
-    },
-)
+@routes("GET /metrics", "text/plain")
 async def metrics(moot: Moot) -> Response:
+    """Figures for Prometheus"""
     return Response(await moot.measured(), media_type=moot.metrics.content_type)

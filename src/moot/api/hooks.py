@@ -4,40 +4,31 @@ import json
 import time
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
-from moot.api import schemas_station as schemas
 from moot.api import signing
-from moot.api.common import ConversationId, JsonRoute, Moot, as_json, refusals
+from moot.api.asked import HookAsked
+from moot.api.common import ConversationId, Moot, Routes, as_json
 from moot.errors import ConflictError, InputError
-from moot.wire import codec_station
+from moot.wire.codec_station import conversation
+from moot.wire.shapes import Conversation
 
-router = APIRouter(tags=["stations"], route_class=JsonRoute)
-ASKED = {
-    "requestBody": {
-        "required": True,
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/HookAsked"}}},
-    }
-}
+routes = Routes("stations")
 
 
-@router.post(
-    "/hooks/conversations/{conversation_id}/run",
-    status_code=202,
-    summary="Let a conversation begin, as soon as the air is free",
-    description=(
-        "However often it is called, the conversation begins once. Where MOOT_HOOK_SECRET is set "
-        "the call is signed as Standard Webhooks are (`webhook-id`, `webhook-timestamp`, "
-        "`webhook-signature`), its body names the conversation, each signature is good once and "
-        "for five minutes, and no token is needed."
-    ),
-    response_model=schemas.Conversation,
-    responses=refusals(404, 409, sends=True),
-    openapi_extra=ASKED,
+@routes(
+    "POST /hooks/conversations/{conversation_id}/run", Conversation, 409, status=202, body=HookAsked
 )
 async def run_conversation(
     moot: Moot, request: Request, conversation_id: ConversationId
 ) -> Response:
+    """Let a conversation begin, as soon as the air is free
+
+    However often it is called, the conversation begins once. Where MOOT_HOOK_SECRET is set the call
+    is signed as Standard Webhooks are (`webhook-id`, `webhook-timestamp`, `webhook-signature`), its
+    body names the conversation, each signature is good once and for five minutes, and no token is
+    needed.
+    """
     body = await request.body()
     key, mark = moot.settings.hook_key, None
     if key is not None:
@@ -54,7 +45,7 @@ async def run_conversation(
             await stations.use(mark, conversation_id)
         except ConflictError:
             raise signing.refusal("That signature was used before. Sign it anew.") from None
-    return as_json(codec_station.conversation(await stations.run(conversation_id)), 202)
+    return as_json(conversation(await stations.run(conversation_id)), 202)
 
 
 def _signed(request: Request) -> signing.Signed:

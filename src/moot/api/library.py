@@ -1,50 +1,60 @@
 """What can be chosen and found: formats, providers, records."""
 
-from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
+from pydantic import Field
+from typing_extensions import TypedDict
 
-from moot.api import schemas
-from moot.api.common import Moot, as_json, refusals
-from moot.core.format import shown
+from moot.api.common import Moot, Routes, as_json
+from moot.core.format import Format, shown
+from moot.ports import FormatProblem, ProviderStatus
+from moot.wire.codec import plain
+from moot.wire.outcome_shapes import Record
 
-router = APIRouter(tags=["library"])
-
-
-@router.get(
-    "/formats", summary="Kinds of debate", response_model=schemas.Formats, responses=refusals()
+DEFAULT = (
+    "What seats without a model take, spread so that families differ: MOOT_MODEL, else the vendors "
+    "that have a key, else `local`."
 )
+routes = Routes("library")
+
+
+class Formats(TypedDict):
+    """Kinds of debate."""
+
+    items: Annotated[list[Format], Field(description="Here each stage has its title.")]
+    problems: Annotated[
+        list[FormatProblem], Field(description="Files that cannot be used; the others can.")
+    ]
+
+
+class Providers(TypedDict):
+    """Whether each provider can be used here; never its key."""
+
+    items: list[ProviderStatus]
+    default: Annotated[list[str], Field(min_length=1, description=DEFAULT)]
+
+
+@routes("GET /formats", Formats)
 async def list_formats(moot: Moot) -> Response:
-    return as_json(
-        {
-            "items": [shown(rules) for rules in await moot.service.formats()],
-            "problems": [asdict(problem) for problem in await moot.service.format_problems()],
-        }
-    )
+    """Kinds of debate"""
+    items = [shown(rules) for rules in await moot.service.formats()]
+    problems = [plain(problem) for problem in await moot.service.format_problems()]
+    return as_json({"items": items, "problems": problems})
 
 
-@router.get(
-    "/providers",
-    summary="Which providers have a key or a server here, and what to set for those that have not",
-    response_model=schemas.Providers,
-    responses=refusals(),
-)
+@routes("GET /providers", Providers)
 async def list_providers(moot: Moot) -> Response:
-    found = await moot.service.providers()
-    items = [asdict(status) for status in found]
+    """Which providers have a key or a server here, and what to set for those that have not"""
+    items = [plain(status) for status in await moot.service.providers()]
     return as_json({"items": items, "default": list(await moot.service.default_models())})
 
 
-@router.get(
-    "/records",
-    summary="What councils wrote back, newest first",
-    response_model=schemas.Records,
-    responses=refusals(422),
-)
+@routes("GET /records", [Record], 422)
 async def list_records(
     moot: Moot,
     q: Annotated[str, Query(max_length=500, description="Each of these words.")] = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
+    """What councils wrote back, newest first"""
     return as_json({"items": await moot.service.records(q, limit)})

@@ -6,10 +6,9 @@ same to whoever asks.
 
 import asyncio
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
-from moot.api import schemas_station as schemas
-from moot.api.common import Context, DebateId, Moot, StationId, as_json, refusals
+from moot.api.common import Context, DebateId, Moot, Routes, StationId, as_json
 from moot.api.debate_routes import last_heard
 from moot.api.event_routes import HEARD, First, Last, stream_of
 from moot.core.status import FINAL
@@ -17,35 +16,26 @@ from moot.errors import NotFoundError
 from moot.render.feed import rss
 from moot.stations.station import Conversation, Station
 from moot.wire import codec, codec_station, public
+from moot.wire.outcome_shapes import ConversationOnAir
+from moot.wire.shapes import OnAir
 
-router = APIRouter(tags=["on air"])
 FRESH = {"Cache-Control": "no-cache"}
 FEED_ITEMS, FEED_LOOK = 50, 200
-FEED = {
-    "description": "What was aired, newest first",
-    "content": {"application/rss+xml": {"schema": {"type": "string"}}},
-}
+RSS = "application/rss+xml"
+routes = Routes("on air")
 
 
-@router.get(
-    "/on-air/{station_id}",
-    summary="A station: what is on, comes and was",
-    response_model=schemas.OnAir,
-    responses=refusals(404),
-)
+@routes("GET /on-air/{station_id}", OnAir)
 async def get_on_air(moot: Moot, station_id: StationId) -> Response:
+    """A station: what is on, comes and was"""
     await _station(moot, station_id)
     found = await moot.service.stations.programme(station_id)
     return as_json(public.programme(found), 200, FRESH)
 
 
-@router.get(
-    "/on-air/{station_id}/feed.xml",
-    summary="A station as RSS",
-    response_class=Response,
-    responses={200: FEED, **refusals(404)},
-)
+@routes("GET /on-air/{station_id}/feed.xml", RSS)
 async def get_feed(moot: Moot, request: Request, station_id: StationId) -> Response:
+    """A station as RSS"""
     station = await _station(moot, station_id)
     past = (await moot.service.stations.programme(station_id, FEED_LOOK)).past
     aired = [one for one in past if public.is_aired(one) and one.debate.status == "completed"]
@@ -55,21 +45,13 @@ async def get_feed(moot: Moot, request: Request, station_id: StationId) -> Respo
     # the gate has looked at the host: it is a name of this service
     base = f"{request.url.scheme}://{request.headers['host']}"
     text = await asyncio.to_thread(rss, station, aired, summaries, base)
-    return Response(
-        text.encode("utf-8", "replace"),
-        200,
-        {"Cache-Control": "public, max-age=60"},
-        "application/rss+xml",
-    )
+    cached = {"Cache-Control": "public, max-age=60"}
+    return Response(text.encode("utf-8", "replace"), 200, cached, RSS)
 
 
-@router.get(
-    "/on-air/{station_id}/{debate_id}",
-    summary="A conversation that was aired: all that was said",
-    response_model=schemas.ConversationOnAir,
-    responses=refusals(404),
-)
+@routes("GET /on-air/{station_id}/{debate_id}", ConversationOnAir)
 async def get_aired(moot: Moot, station_id: StationId, debate_id: DebateId) -> Response:
+    """A conversation that was aired: all that was said"""
     one = await _aired(moot, station_id, debate_id)
     said = [public.turn(turn) for turn in await moot.service.turns(debate_id)]
     debate = await moot.service.get(debate_id)  # after its turns: it is no older than they are
@@ -83,7 +65,7 @@ async def get_aired(moot: Moot, station_id: StationId, debate_id: DebateId) -> R
     return as_json(shown, 200, FRESH)
 
 
-@router.get(
+@routes.router.get(
     "/on-air/{station_id}/{debate_id}/events",
     summary="A conversation as it happens, as GET /debates/{debate_id}/events",
     response_class=Response,

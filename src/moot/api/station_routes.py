@@ -1,104 +1,84 @@
 """Stations: what airs conversations, when, and about what; and the conversations themselves."""
 
-from collections.abc import Awaitable
-from typing import Annotated, TypeVar
+from typing import Annotated
 
-from fastapi import APIRouter, Body, Query, Response
+from fastapi import Body, Query, Response
 
-from moot.api import schemas
-from moot.api import schemas_station as shapes
-from moot.api.agent_routes import Ids, as_toml, brought
+from moot.api.agent_routes import TOML, Ids
+from moot.api.asked import (
+    ConversationAsked,
+    Nothing,
+    OrderAsked,
+    StationAsked,
+    StationChanged,
+    StationsImported,
+)
 from moot.api.common import (
+    SAVED,
     Context,
     ConversationId,
-    JsonRoute,
     Moot,
+    Routes,
     StationId,
+    as_asked,
+    as_file,
     as_json,
-    attached,
-    location,
-    refusals,
 )
-from moot.errors import InputError, NotFoundError
-from moot.stations.station import Conversation
-from moot.wire import codec_station
+from moot.errors import NotFoundError
+from moot.stations.station import Brought
+from moot.stations.station import Conversation as OnStation
+from moot.wire.codec import plain
+from moot.wire.codec_station import conversation, programme, station
+from moot.wire.shapes import Conversation, Programme, Station
 
-router = APIRouter(tags=["stations"], route_class=JsonRoute)
-T = TypeVar("T")
-Nothing = Annotated[schemas.Nothing | None, Body()]
+Empty = Annotated[Nothing | None, Body()]
+routes = Routes("stations")
 
 
-@router.get("/stations", summary="Stations", response_model=shapes.Stations, responses=refusals())
+@routes("GET /stations", [Station])
 async def list_stations(moot: Moot) -> Response:
+    """Stations"""
     found = await moot.service.stations.all()
-    return as_json({"items": [codec_station.station(one) for one in found]})
+    return as_json({"items": [station(one) for one in found]})
 
 
-@router.post(
-    "/stations",
-    status_code=201,
-    summary="Make a station",
-    response_model=shapes.Station,
-    responses={201: location("The station"), **refusals(sends=True)},
-)
-async def create_station(moot: Moot, asked: shapes.StationAsked) -> Response:
+@routes("POST /stations", Station, status=201)
+async def create_station(moot: Moot, asked: StationAsked) -> Response:
+    """Make a station"""
     given = asked.model_dump(exclude_unset=True)
-    made = await _as_asked(moot.service.stations.create(given))
-    return as_json(codec_station.station(made), 201, {"Location": f"/stations/{made.id}"})
+    made = await as_asked(moot.service.stations.create(given))
+    return as_json(station(made), 201, {"Location": f"/stations/{made.id}"})
 
 
-@router.get(
-    "/stations/export",
-    summary="Stations as a file",
-    response_class=Response,
-    responses={200: attached(), **refusals(404, 422)},
-)
+@routes("GET /stations/export", TOML, 404, 422, headers=SAVED)
 async def export_stations(moot: Moot, ids: Ids = []) -> Response:  # noqa: B006
-    return as_toml("stations", await moot.service.stations.take(ids))
+    """Stations as a file"""
+    return as_file("stations.toml", await moot.service.stations.take(ids), TOML)
 
 
-@router.post(
-    "/stations/import",
-    summary="Bring a file of stations",
-    response_model=shapes.Brought,
-    responses=refusals(sends=True),
-)
-async def import_stations(moot: Moot, asked: shapes.StationsImported) -> Response:
-    return as_json(brought(await _as_asked(moot.service.stations.bring(asked.toml))))
+@routes("POST /stations/import", Brought)
+async def import_stations(moot: Moot, asked: StationsImported) -> Response:
+    """Bring a file of stations"""
+    return as_json(plain(await as_asked(moot.service.stations.bring(asked.toml))))
 
 
-@router.get(
-    "/stations/{station_id}",
-    summary="A station",
-    response_model=shapes.Station,
-    responses=refusals(404),
-)
+@routes("GET /stations/{station_id}", Station)
 async def get_station(moot: Moot, station_id: StationId) -> Response:
-    return as_json(codec_station.station(await moot.service.stations.get(station_id)))
+    """A station"""
+    return as_json(station(await moot.service.stations.get(station_id)))
 
 
-@router.patch(
-    "/stations/{station_id}",
-    summary="Change a station: what is on air goes on as it began",
-    response_model=shapes.Station,
-    responses=refusals(404, sends=True),
-)
-async def change_station(
-    moot: Moot, station_id: StationId, asked: shapes.StationChanged
-) -> Response:
+@routes("PATCH /stations/{station_id}", Station)
+async def change_station(moot: Moot, station_id: StationId, asked: StationChanged) -> Response:
+    """Change a station: what is on air goes on as it began"""
     await moot.service.stations.get(station_id)
     given = asked.model_dump(exclude_unset=True)
-    changed = await _as_asked(moot.service.stations.change(station_id, given))
-    return as_json(codec_station.station(changed))
+    return as_json(station(await as_asked(moot.service.stations.change(station_id, given))))
 
 
-@router.delete(
-    "/stations/{station_id}",
-    status_code=204,
-    summary="Close a station: what waits is stopped, what is on air goes on, debates stay",
-    responses=refusals(404),
-)
+@routes("DELETE /stations/{station_id}", None, status=204)
 async def delete_station(moot: Moot, station_id: StationId) -> Response:
+    """Close a station: what waits is stopped, what is on air goes on, debates stay"""
     await moot.service.stations.delete(station_id)
     return Response(status_code=204)
 
@@ -106,115 +86,74 @@ async def delete_station(moot: Moot, station_id: StationId) -> Response:
 # --- what it airs ---
 
 
-@router.get(
-    "/stations/{station_id}/conversations",
-    summary="What is on, comes and was",
-    response_model=shapes.Programme,
-    responses=refusals(404, 422),
-)
+@routes("GET /stations/{station_id}/conversations", Programme, 422)
 async def get_programme(
     moot: Moot,
     station_id: StationId,
     past: Annotated[int, Query(ge=0, le=200, description="So many of those that are over.")] = 20,
 ) -> Response:
-    return as_json(codec_station.programme(await moot.service.stations.programme(station_id, past)))
+    """What is on, comes and was"""
+    return as_json(programme(await moot.service.stations.programme(station_id, past)))
 
 
-@router.post(
-    "/stations/{station_id}/conversations",
-    status_code=201,
-    summary="Schedule a conversation",
-    response_model=shapes.Conversation,
-    responses={201: location("The conversation"), **refusals(404, 409, sends=True)},
-)
+@routes("POST /stations/{station_id}/conversations", Conversation, 409, status=201)
 async def schedule_conversation(
-    moot: Moot, station_id: StationId, asked: shapes.ConversationAsked
+    moot: Moot, station_id: StationId, asked: ConversationAsked
 ) -> Response:
+    """Schedule a conversation"""
     stations = moot.service.stations
     await stations.get(station_id)
-    made = await _as_asked(
+    made = await as_asked(
         stations.schedule(station_id, motion=asked.motion, agents=asked.agents or (), at=asked.at)
     )
     place = f"/stations/{station_id}/conversations/{made.id}"
-    return as_json(codec_station.conversation(made), 201, {"Location": place})
+    return as_json(conversation(made), 201, {"Location": place})
 
 
-@router.get(
-    "/stations/{station_id}/conversations/{conversation_id}",
-    summary="A conversation",
-    response_model=shapes.Conversation,
-    responses=refusals(404),
-)
+@routes("GET /stations/{station_id}/conversations/{conversation_id}", Conversation)
 async def get_conversation(
     moot: Moot, station_id: StationId, conversation_id: ConversationId
 ) -> Response:
-    return as_json(codec_station.conversation(await _of(moot, station_id, conversation_id)))
+    """A conversation"""
+    return as_json(conversation(await _of(moot, station_id, conversation_id)))
 
 
-@router.delete(
-    "/stations/{station_id}/conversations/{conversation_id}",
-    summary="Take a conversation off the programme that has not begun",
-    response_model=shapes.Conversation,
-    responses=refusals(404, 409),
-)
+@routes("DELETE /stations/{station_id}/conversations/{conversation_id}", Conversation, 409)
 async def cancel_conversation(
     moot: Moot, station_id: StationId, conversation_id: ConversationId
 ) -> Response:
+    """Take a conversation off the programme that has not begun"""
     await _of(moot, station_id, conversation_id)
-    cancelled = await moot.service.stations.cancel(conversation_id)
-    return as_json(codec_station.conversation(cancelled))
+    return as_json(conversation(await moot.service.stations.cancel(conversation_id)))
 
 
-@router.post(
-    "/stations/{station_id}/conversations/{conversation_id}/air",
-    status_code=202,
-    summary="Air a conversation now, or next where the air is taken",
-    response_model=shapes.Conversation,
-    responses=refusals(404, 409, sends=True),
+@routes(
+    "POST /stations/{station_id}/conversations/{conversation_id}/air", Conversation, 409, status=202
 )
 async def air_conversation(
-    moot: Moot, station_id: StationId, conversation_id: ConversationId, nothing: Nothing = None
+    moot: Moot, station_id: StationId, conversation_id: ConversationId, nothing: Empty = None
 ) -> Response:
+    """Air a conversation now, or next where the air is taken"""
     await _of(moot, station_id, conversation_id)
-    aired = await moot.service.stations.run(conversation_id)
-    return as_json(codec_station.conversation(aired), 202)
+    return as_json(conversation(await moot.service.stations.run(conversation_id)), 202)
 
 
-@router.post(
-    "/stations/{station_id}/air",
-    status_code=202,
-    summary="Air what waits first, else the pool's next; what is on air already comes back",
-    response_model=shapes.Conversation,
-    responses=refusals(404, 409, sends=True),
-)
-async def air_station(moot: Moot, station_id: StationId, nothing: Nothing = None) -> Response:
-    return as_json(codec_station.conversation(await moot.service.stations.air(station_id)), 202)
+@routes("POST /stations/{station_id}/air", Conversation, 409, status=202)
+async def air_station(moot: Moot, station_id: StationId, nothing: Empty = None) -> Response:
+    """Air what waits first, else the pool's next; what is on air already comes back"""
+    return as_json(conversation(await moot.service.stations.air(station_id)), 202)
 
 
-@router.put(
-    "/stations/{station_id}/order",
-    summary="Air what waits in another order: the times stay",
-    response_model=shapes.Conversations,
-    responses=refusals(404, 409, sends=True),
-)
-async def order_conversations(
-    moot: Moot, station_id: StationId, asked: shapes.OrderAsked
-) -> Response:
+@routes("PUT /stations/{station_id}/order", [Conversation], 409)
+async def order_conversations(moot: Moot, station_id: StationId, asked: OrderAsked) -> Response:
+    """Air what waits in another order: the times stay"""
     waiting = await moot.service.stations.reorder(station_id, asked.conversations)
-    return as_json({"items": [codec_station.conversation(one) for one in waiting]})
+    return as_json({"items": [conversation(one) for one in waiting]})
 
 
-async def _of(moot: Context, station_id: str, conversation_id: str) -> Conversation:
+async def _of(moot: Context, station_id: str, conversation_id: str) -> OnStation:
     """The conversation, if it is this station's."""
     found = await moot.service.stations.conversation(conversation_id)
     if found.station_id != station_id:
         raise NotFoundError(f"{station_id} has no conversation {conversation_id}.", "id")
     return found
-
-
-async def _as_asked(doing: Awaitable[T]) -> T:
-    """Of an agent or a format: the address was right, what was asked is not."""
-    try:
-        return await doing
-    except NotFoundError as error:
-        raise InputError(error.message, error.field) from None

@@ -1,8 +1,11 @@
 """Every fact that the log of a debate can hold, and what is only said to those who listen."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from moot.core.debate import Failure, Turn
+from pydantic import Field
+
+from moot.core.debate import UNWRITTEN, Failure, Turn
 from moot.core.status import Status, StopReason
 
 
@@ -40,7 +43,7 @@ class StatusChanged:
 class Delta:
     """A piece of text as it is spoken. Never stored: the turn holds all of it."""
 
-    debate_id: str
+    debate_id: Annotated[str, Field(exclude=True)]
     round: int
     stage: str
     actor: str
@@ -48,7 +51,8 @@ class Delta:
     text: str
     at: str
     offset: int = 0  # characters of the same turn said before; 0 begins it anew
-    instruction: str | None = None  # what the host is asked, told before it says a word
+    instruction: Annotated[str | None, UNWRITTEN] = None
+    """What the host is asked, told before it says a word."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class RejectedOption(_Part):
     reason: Filled
 
 
-class Decision(_Part):
+class Selection(_Part):
     selected_option: Filled
     why_selected: list[Filled]
     rejected_options: list[RejectedOption]
@@ -85,7 +85,7 @@ class Packet(_Part):
     output_type: Literal["decision", "writing", "architecture", "planning", "evaluation"]
     participants: Annotated[list[Seat], Field(min_length=1, max_length=12)]
     consensus: Consensus
-    decision: Decision
+    decision: Selection
     risks: list[Risk]
     next_actions: Annotated[list[Action], Field(min_length=1)]
     trace: Trace

@@ -47,7 +47,7 @@ class Progress(TypedDict):
     total: int
 
 
-class Stage(TypedDict):
+class StageOfDebate(TypedDict):
     """A stage as it is laid out for this debate."""
 
     name: str
@@ -120,7 +120,7 @@ class ShownDebate(FiledDebate):
 
     place: Heading | None
     schedule: Annotated[Schedule | None, Field(description="What comes next; null: nothing.")]
-    stages: list[Stage]
+    stages: list[StageOfDebate]
 
 
 class Debate(ShownDebate):
@@ -288,7 +288,7 @@ class DebateOnAir(TypedDict):
     stage: str | None
     round: int | None
     place: Heading | None
-    stages: list[Stage]
+    stages: list[StageOfDebate]
     progress: Progress
     participants: tuple[Participant, ...]
     host: Participant | None

@@ -1,0 +1,292 @@
+"""What a request may hold, for the OpenAPI document and the first check.
+
+The core checks the rest, and says what is wrong in words.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from moot.core.debate import OnFailure, Stance
+from moot.core.format import MAX_PARTICIPANTS, MAX_TURNS
+from moot.core.request import MAX_BIO, MAX_CONSTRAINTS, MAX_MOTION, MAX_NAME
+from moot.stations.airing import MOST_SCHEDULED
+from moot.stations.casting import MAX_ABOUT, MAX_AGENTS, MAX_MOTIONS
+from moot.stations.slots import MAX_LINE
+from moot.stations.station import Missed
+from moot.wire.shapes import ID_EXAMPLE, Id, Slug
+from moot.wire.toml import MAX_BYTES
+
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME, examples=["Ada"])]
+Bio = Annotated[str, Field(max_length=MAX_BIO)]
+Motion = Annotated[
+    str, Field(min_length=1, max_length=MAX_MOTION, examples=["Should we ship on Fridays?"])
+]
+MODEL = "`provider:name`, or a provider alone for its default model."
+Model = Annotated[
+    str,
+    Field(max_length=200, description=MODEL, examples=["claude", "openai:gpt-5-mini", "local"]),
+]
+SAVED = "The id of an agent that takes this seat; what is given beside it wins."
+SavedAgent = Annotated[Slug | None, Field(description=SAVED)]
+UNPRICED = "Whether a model of unknown price may speak under max_cost_usd."
+Unpriced = Annotated[bool | None, Field(description=UNPRICED)]
+Format = Annotated[str, Field(max_length=100, examples=["classic"])]
+Options = Annotated[dict[str, int], Field(max_length=20, examples=[{}])]
+OutputType = Literal["decision", "writing", "architecture", "planning", "evaluation"]
+RecordType = Literal["decision", "worklog"]
+Constraints = Annotated[
+    list[Annotated[str, Field(min_length=1)]], Field(max_length=MAX_CONSTRAINTS)
+]
+Seconds = Annotated[float | None, Field(ge=5, le=120)]
+Tokens = Annotated[int | None, Field(ge=128, le=4096)]
+LATER: Any = Field(default=None, exclude_if=lambda value: value is None)  # pyright: ignore[reportUnknownLambdaType]
+"""A field that came later. It is left out of what an Idempotency-Key stands for while it is unset,
+so that a request from before still gives the debate that it made."""
+
+
+def _like(example: dict[str, Any]) -> ConfigDict:
+    """How a body may look, for the document."""
+    return ConfigDict(json_schema_extra={"examples": [example]})
+
+
+class Asked(BaseModel):
+    """A body of JSON."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Nothing(Asked):
+    """An empty object."""
+
+
+class PauseAsked(Asked):
+    """How to pause."""
+
+    at_once: Annotated[bool, Field(description="Cancel the step in flight.")] = False
+
+
+class ModelAsked(Asked):
+    """Which model is to do it."""
+
+    model: Model | None = None
+
+
+# --- debates ---
+
+
+class SeatAsked(Asked):
+    """Who is to speak: an agent, or somebody with a name. Without a model, the default one."""
+
+    id: Annotated[
+        Slug | None,
+        Field(description="Who it is in turns and the cursor; made of the name if left out."),
+    ] = LATER
+    agent: SavedAgent = None
+    name: Annotated[str, Field(min_length=1, max_length=200, examples=["Ada"])] | None = None
+    stance: Stance | None = None
+    bio: Bio | None = None
+    role: Annotated[str, Field(max_length=200)] | None = None
+    model: Model | None = None
+
+
+class HostAsked(Asked):
+    """Who is to moderate."""
+
+    agent: SavedAgent = None
+    name: Annotated[str, Field(max_length=200)] | None = None
+    bio: Bio | None = None
+    model: Model | None = None
+
+
+class LimitsAsked(Asked):
+    """What one turn and the whole debate may take."""
+
+    max_turn_seconds: Seconds = None
+    max_turn_tokens: Tokens = None
+    max_turns: Annotated[int | None, Field(ge=1, le=MAX_TURNS)] = None
+    max_total_tokens: Annotated[int | None, Field(ge=1, le=10**12)] = None
+    max_cost_usd: Annotated[float | None, Field(ge=0, le=10**6)] = None
+    allow_unpriced: Unpriced = LATER
+
+
+class BriefAsked(Asked):
+    """What is asked for beside the motion, of a format that comes to a decision."""
+
+    output_type: OutputType = "decision"
+    constraints: Constraints = []
+    writeback_record_type: RecordType | None = None
+
+
+class DebateAsked(Asked):
+    """A debate to be held."""
+
+    model_config = _like(
+        {
+            "motion": "Should we ship on Fridays?",
+            "format": "classic",
+            "participants": [
+                {"name": "Ada", "stance": "pro", "model": "claude"},
+                {"name": "Ben", "stance": "con", "model": "openai"},
+            ],
+            "limits": {"max_turn_tokens": 600},
+        }
+    )
+    motion: Motion
+    format: Annotated[Format, Field(description="See GET /formats.")] = "standard"
+    participants: Annotated[list[SeatAsked], Field(max_length=MAX_PARTICIPANTS)] = []
+    host: HostAsked | None = None
+    options: Annotated[Options, Field(description="What the format has options for.")] = {}
+    limits: LimitsAsked | None = None
+    on_failure: OnFailure | None = None
+    allow_unpriced: Unpriced = LATER
+    brief: BriefAsked | None = LATER
+    start: Annotated[bool, Field(description="Or let it wait, `scheduled`.")] = True
+
+
+class CouncilSeatAsked(Asked):
+    """Who speaks for a role."""
+
+    role: Annotated[str, Field(examples=["Critic"])] | None = None
+    model_provider: Annotated[str, Field(examples=["claude"])] | None = None
+    model_name: str | None = None
+
+
+class CouncilAsked(Asked):
+    """A problem for the council. Names may be written in camelCase as well."""
+
+    model_config = _like(
+        {
+            "problem": "Should we move to Postgres?",
+            "output_type": "decision",
+            "constraints": ["no downtime"],
+            "participants": [{"role": "Critic", "model_provider": "claude"}],
+        }
+    )
+    problem: Motion
+    output_type: OutputType
+    constraints: Constraints = []
+    participants: Annotated[list[CouncilSeatAsked], Field(max_length=MAX_PARTICIPANTS)] = []
+    max_turn_seconds: Seconds = None
+    max_turn_tokens: Tokens = None
+    writeback_record_type: RecordType | None = None
+
+
+# --- agents and stations. Of a change no field has a default: what is not given stays as it is ---
+
+
+class VoiceAsked(Asked):
+    """How a browser may read the agent aloud."""
+
+    lang: Annotated[str, Field(max_length=100, examples=["en-GB"])] = ""
+    name: Annotated[str, Field(max_length=100)] = ""
+    rate: Annotated[float, Field(ge=0.5, le=2)] = 1.0
+    pitch: Annotated[float, Field(ge=0, le=2)] = 1.0
+
+
+class AgentChanged(Asked):
+    """What is to be another; the rest stays."""
+
+    model_config = _like({"bio": "Doubts everything."})
+    name: Name = ""
+    bio: Bio = ""
+    provider: Annotated[
+        str | None,
+        Field(
+            max_length=200,
+            description="Whose model: `model` may then be its name alone.",
+            examples=["openai"],
+        ),
+    ] = None
+    model: Model | None = None
+    stance: Stance = "neutral"
+    voice: VoiceAsked = VoiceAsked()
+
+
+class AgentAsked(AgentChanged):
+    """A persona to keep. Without a model it speaks with the default one."""
+
+    model_config = _like({"name": "Ada", "bio": "Has shipped on many Fridays.", "stance": "pro"})
+    name: Name  # pyright: ignore[reportGeneralTypeIssues]  here it must be given
+
+
+class AgentsImported(Asked):
+    """A file of agents: all of it, or nothing. One of a known id is changed."""
+
+    model_config = _like({"toml": '[[agents]]\nid = "ada"\nname = "Ada"\n'})
+    toml: Annotated[str, Field(max_length=MAX_BYTES, description="As an export gives it.")]
+
+
+class StationChanged(Asked):
+    """What is to be another; the rest stays."""
+
+    model_config = _like({"about": "Every evening at six."})
+    name: Name = ""
+    about: Annotated[str, Field(max_length=MAX_ABOUT)] = ""
+    public: Annotated[bool, Field(description="Whether anybody may listen, without a token.")] = (
+        True
+    )
+    format: Annotated[Format, Field(examples=["duel"])] = "duel"
+    options: Options = {}
+    limits: LimitsAsked = LimitsAsked()
+    on_failure: OnFailure = "degrade"
+    zone: Annotated[str, Field(max_length=100, examples=["Europe/Berlin"])] = "UTC"
+    cron: Annotated[
+        str | None,
+        Field(
+            max_length=MAX_LINE,
+            description="When the pool airs its next: minute, hour, day, month, weekday.",
+            examples=["0 18 * * MON-FRI"],
+        ),
+    ] = None
+    missed: Annotated[
+        Missed, Field(description="What becomes of a slot when nothing ran: late, or left out.")
+    ] = "air"
+    motions: Annotated[list[Motion], Field(max_length=MAX_MOTIONS)] = []
+    agents: Annotated[list[Slug], Field(max_length=MAX_AGENTS, examples=[[]])] = []
+    seats: Annotated[int | None, Field(ge=1, le=MAX_PARTICIPANTS)] = None
+
+
+class StationAsked(StationChanged):
+    """A channel that airs one conversation at a time."""
+
+    model_config = _like({"name": "Evening Duel", "motions": ["Should we ship on Fridays?"]})
+    name: Name  # pyright: ignore[reportGeneralTypeIssues]  here it must be given
+
+
+class StationsImported(AgentsImported):
+    """A file of stations: all of it, or nothing. One of a known id is changed."""
+
+    model_config = _like({"toml": '[[stations]]\nid = "duel"\nname = "Duel"\n'})
+
+
+class ConversationAsked(Asked):
+    """What to schedule; what is not given is the pool's next."""
+
+    model_config = _like({"motion": "Should we ship on Fridays?", "at": "2026-12-24T18:00"})
+    motion: Motion | None = None
+    agents: Annotated[list[Slug], Field(max_length=MAX_PARTICIPANTS, examples=[[]])] | None = None
+    at: Annotated[
+        str | None,
+        Field(
+            max_length=100,
+            description="ISO 8601; without an offset, in the station's zone. Not given: now.",
+            examples=["2026-12-24T18:00"],
+        ),
+    ] = None
+
+
+class OrderAsked(Asked):
+    """All that waits, in the order it is to be aired: the times stay."""
+
+    model_config = _like({"conversations": []})
+    conversations: Annotated[list[Id], Field(max_length=MOST_SCHEDULED)]
+
+
+class HookAsked(BaseModel):
+    """Which conversation is to begin. Signed calls must say it; other fields are the sender's."""
+
+    model_config = ConfigDict(
+        extra="allow", json_schema_extra={"examples": [{"conversation": ID_EXAMPLE}]}
+    )
+    conversation: str | None = None
