@@ -1,21 +1,19 @@
-"""Files of agents and of stations: TOML out, and in again the very same."""
+"""Files of agents and of stations: written as TOML, and read back the same."""
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
+
+import tomli_w
 
 from moot.errors import InputError
 
 MAX_BYTES = 256 * 1024
 MAX_ITEMS = 500
 MAX_PARTS = 64  # of a key, a.b.c
-WIDTH = 100
 
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-_UNSAFE = re.compile(r'[\x00-\x1f"\\\x7f]')
-_UNSAFE_IN_LINES = re.compile(r'[\x00-\x08\x0b-\x1f\\\x7f]|"(?=""|\Z)')  # a newline and a tab stay
-_SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _QUOTED = re.compile(  # strings and comments; one that is never closed goes on to the end
     r'"""(?:[^"\\]++|\\.?|"(?!""))*+(?:"{3,5}|\Z)'
@@ -27,10 +25,25 @@ _BETWEEN_KEYS = re.compile(r"[=,{}\[\]\n]")
 
 
 def dumps(table: str, items: Sequence[Mapping[str, Any]]) -> str:
-    """`[[table]]` once for each item, its fields in the order given; None is left out."""
-    if not items:
-        return f"{_key(table)} = []\n"
-    return "\n".join(f"[[{_key(table)}]]\n{_fields(item)}" for item in items)
+    """`[[table]]` once for each item; its fields in the order given, tables last. None is left
+    out."""
+    for name, value in (field for item in items for field in item.items()):
+        try:
+            f"{name}{json.dumps(value, ensure_ascii=False)}".encode()
+        except UnicodeEncodeError:
+            raise InputError(f"{name} holds half a character, which no file can.", name) from None
+    # tomli-w writes a text of several lines as one reads it, but would lose the \r of its \r\n.
+    lines = "\\r" not in json.dumps(items)
+    return tomli_w.dumps({table: [_given(item) for item in items]}, multiline_strings=lines)
+
+
+def _given(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The item without what is None, in it and in its tables."""
+    return {
+        name: _given(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value
+        for name, value in item.items()
+        if value is not None
+    }
 
 
 def loads(text: str, table: str) -> list[dict[str, Any]]:
@@ -74,74 +87,3 @@ def _check_keys(text: str) -> None:
                 f"{MAX_PARTS} is the most.",
                 "toml",
             )
-
-
-def _fields(item: Mapping[str, Any]) -> str:
-    given = ((_key(name), name, value) for name, value in item.items() if value is not None)
-    return "".join(f"{key} = {_value(value, name)}\n" for key, name, value in given)
-
-
-def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _string(name, name)
-
-
-def _value(value: Any, field: str) -> str:
-    match value:
-        case str():
-            return _lines(value, field) if "\n" in value else _string(value, field)
-        case Mapping():
-            return _table(cast("Mapping[str, Any]", value), field)
-        case list() | tuple():
-            return _list(cast("Sequence[Any]", value), field)
-        case _:
-            return _number(value, field)
-
-
-def _table(value: Mapping[str, Any], field: str) -> str:
-    """On one line, as TOML wants it."""
-    parts: list[str] = []
-    for name, part in value.items():
-        if part is not None:
-            inner = f"{field}.{name}"
-            text = _string(part, inner) if isinstance(part, str) else _number(part, inner)
-            parts.append(f"{_key(name)} = {text}")
-    return f"{{ {', '.join(parts)} }}" if parts else "{}"
-
-
-def _list(value: Sequence[Any], field: str) -> str:
-    parts = [
-        _string(part, field) if isinstance(part, str) else _number(part, field) for part in value
-    ]
-    line = f"[{', '.join(parts)}]"
-    if len(line) + len(field) < WIDTH:
-        return line
-    return "[\n" + "".join(f"    {part},\n" for part in parts) + "]"
-
-
-def _number(value: Any, field: str) -> str:
-    match value:
-        case bool():
-            return str(value).lower()
-        case int() | float():
-            return repr(value)
-        case _:
-            raise TypeError(f"{field}: {type(value).__name__} has no place in such a file")
-
-
-def _string(text: str, field: str) -> str:
-    return f'"{_UNSAFE.sub(_escape, _whole(text, field))}"'
-
-
-def _lines(text: str, field: str) -> str:
-    """A text of several lines, as one reads it; the newline after the quotes does not count."""
-    return f'"""\n{_UNSAFE_IN_LINES.sub(_escape, _whole(text, field))}"""'
-
-
-def _escape(found: re.Match[str]) -> str:
-    return _SHORT.get(found[0]) or f"\\u{ord(found[0]):04x}"
-
-
-def _whole(text: str, field: str) -> str:
-    if _SURROGATE.search(text):
-        raise InputError(f"{field} holds half a character, which no file can.", field)
-    return text
