@@ -24,6 +24,7 @@ class Mirror:
         self.status: dict[str, int] = {}  # an answer in place of the file
         self.ranges = True
         self.lengths = True  # told before the bytes
+        self.told: dict[str, int] = {}  # sizes that the hub claims, if not the true ones
         self.as_json = False  # the form of the index
         self.gate: threading.Event | None = None  # what an answer waits for, half-way
         mirror = self
@@ -31,6 +32,9 @@ class Mirror:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 mirror._answer(self)
+
+            def do_HEAD(self) -> None:
+                mirror._tell(self)
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  its name there
                 pass
@@ -65,6 +69,19 @@ class Mirror:
             to.send_error(404)
         else:
             self._send(to, path)
+
+    def _tell(self, to: BaseHTTPRequestHandler) -> None:
+        """What the hub says of a file before it is fetched."""
+        data = self.files.get(to.path)
+        if data is None or to.path in self.status:
+            to.send_response(self.status.get(to.path, 404))
+            to.send_header("Content-Length", "0")
+        else:
+            to.send_response(200)
+            to.send_header("X-Repo-Commit", "0" * 40)
+            to.send_header("ETag", f'"{hashlib.sha256(data).hexdigest()}"')
+            to.send_header("Content-Length", str(self.told.get(to.path, len(data))))
+        to.end_headers()
 
     def _list(self, to: BaseHTTPRequestHandler, package: str) -> None:
         ours = {

