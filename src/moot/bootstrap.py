@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from moot.bus.processes import LocalBus
+from moot.core.voices import UNDERSTUDY
 from moot.dispatch.inline import InlineDispatcher
 from moot.engine.advance import Advancer
 from moot.engine.broadcast import Stations
@@ -24,8 +25,8 @@ from moot.engine.tail import Tail
 from moot.errors import InputError
 from moot.models.local.places import HUB, PYPI, Places, pip_files, pip_index
 from moot.models.metered import MeteredSpeaker
-from moot.models.providers import Place
-from moot.models.router import UNDERSTUDY, Providers, Router, normalize
+from moot.models.providers import VENDORS, Place, Providers, normalize
+from moot.models.router import Router
 from moot.models.understudy import Understudy
 from moot.ports import Bus, Clock, Dispatcher, Meter, Records, Speaker, Voices
 from moot.settings import Settings, secret
@@ -59,7 +60,7 @@ def load_settings() -> Settings:
         return Settings()
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]
-        name = str(problem["loc"][0]) if problem["loc"] else "settings"
+        name = str(problem["loc"][-1]) if problem["loc"] else "settings"
         variable = name if name.isupper() else f"MOOT_{name.upper()}"
         said = problem["msg"].removeprefix("Value error, ")
         raise InputError(f"{variable}: {said}.", variable) from None
@@ -110,16 +111,17 @@ def providers(settings: Settings) -> Providers:
     """What is known of the providers; raises InputError if MOOT_MODEL is not a model."""
     if settings.model is not None:
         _model("MOOT_MODEL", settings.model)
+    keys = {name: secret(key) or "" for name, key in settings.provider_keys.items()}
+    urls = {**settings.provider_urls, "MOOT_LOCAL_BASE_URL": settings.local_base_url or ""}
     return Providers(
-        openai_api_key=secret(settings.openai_api_key),
-        openai_base_url=settings.openai_base_url,
-        anthropic_api_key=secret(settings.anthropic_api_key),
-        anthropic_base_url=settings.anthropic_base_url,
-        gemini_api_key=secret(settings.gemini_api_key),
-        gemini_base_url=settings.gemini_base_url,
-        local_base_url=settings.local_base_url,
-        default_model=settings.model,
+        {one.name: key for one in VENDORS.values() if (key := _first(keys, one.keys))},
+        {one.name: url for one in VENDORS.values() if (url := _first(urls, [one.url]))},
+        settings.model,
     )
+
+
+def _first(values: Mapping[str, str], names: Iterable[str]) -> str | None:
+    return next((values[name] for name in names if values.get(name)), None)
 
 
 def places(settings: Settings) -> Places:

@@ -2,12 +2,23 @@
 
 import base64
 import binascii
+from collections.abc import Mapping
+from os import environ
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    Field,
+    SecretStr,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from moot.models.providers import VENDORS
 
 SCHEMES = {
     "database_url": ("postgresql", "postgres"),
@@ -17,6 +28,35 @@ SCHEMES = {
 MIN_HOOK_SECRET = 16
 HOOK_PREFIX = "whsec_"
 """Before the Base64 of a secret, as Standard Webhooks writes it."""
+
+
+def _check_port(parts: SplitResult) -> None:
+    try:
+        parts.port  # noqa: B018  it is read here, and not before
+    except ValueError:
+        raise ValueError("the port of an address is a number from 0 to 65535") from None
+
+
+def _address(url: str) -> str:
+    """One that can be asked, without the spaces around it."""
+    parts = urlsplit(url.strip())
+    if parts.scheme not in ("http", "https"):
+        raise ValueError("an address begins with http:// or https://")
+    _check_port(parts)
+    return url.strip()
+
+
+Address = Annotated[str, AfterValidator(_address)]
+
+
+def _provider_keys() -> dict[str, SecretStr]:
+    names = (name for vendor in VENDORS.values() for name in vendor.keys)
+    return {name: SecretStr(environ[name]) for name in names if environ.get(name)}
+
+
+def _provider_urls() -> dict[str, str]:
+    names = (vendor.url for vendor in VENDORS.values() if vendor.keys)
+    return {name: environ[name] for name in names if environ.get(name)}
 
 
 class Settings(BaseSettings):
@@ -29,7 +69,7 @@ class Settings(BaseSettings):
     home: Path = Field(default=Path("~/.moot"), validate_default=True)
     model: str | None = None  # of a seat that names none; unset: by the keys, else local
     report_model: str | None = None  # what writes reports; unset: they are made by extraction
-    local_base_url: str | None = None
+    local_base_url: Address | None = None
     disabled_formats: Annotated[tuple[str, ...], NoDecode] = ()
     lease_seconds: float = Field(default=15.0, gt=0)
     sweep_seconds: float = Field(default=2.0, gt=0)
@@ -59,7 +99,7 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     # the command line
-    url: str | None = None  # a service that the commands speak to, in place of the home
+    url: Address | None = None  # a service that the commands speak to, in place of the home
 
     # where models are fetched from: as the tools are set that usually do so
     hub_url: str | None = Field(
@@ -74,33 +114,16 @@ class Settings(BaseSettings):
     pip_config_file: Path | None = Field(default=None, validation_alias="PIP_CONFIG_FILE")
     demo_model: str | None = None  # what `make run` fetches; none: nothing
 
-    openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
-    openai_base_url: str | None = Field(default=None, validation_alias="OPENAI_BASE_URL")
-    anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")
-    anthropic_base_url: str | None = Field(default=None, validation_alias="ANTHROPIC_BASE_URL")
-    gemini_api_key: SecretStr | None = Field(
-        default=None, validation_alias=AliasChoices("GEMINI_API_KEY", "GOOGLE_API_KEY")
+    # of the providers, by the variables that their rows name
+    provider_keys: Mapping[str, SecretStr] = Field(default_factory=_provider_keys)
+    provider_urls: Mapping[str, Address] = Field(
+        default_factory=_provider_urls, validate_default=True
     )
-    gemini_base_url: str | None = Field(default=None, validation_alias="GOOGLE_GEMINI_BASE_URL")
 
     @field_validator("home")
     @classmethod
     def _absolute(cls, home: Path) -> Path:
         return home.expanduser().absolute()
-
-    @field_validator(
-        "url", "local_base_url", "openai_base_url", "anthropic_base_url", "gemini_base_url"
-    )
-    @classmethod
-    def _address(cls, url: str | None) -> str | None:
-        """One that can be asked, without the spaces around it."""
-        if url is None:
-            return None
-        parts = urlsplit(url.strip())
-        if parts.scheme not in ("http", "https"):
-            raise ValueError("an address begins with http:// or https://")
-        _check_port(parts)
-        return url.strip()
 
     @field_validator("database_url", "broker_url", "bus_url")
     @classmethod
@@ -165,13 +188,7 @@ class Settings(BaseSettings):
 
     def secrets(self) -> list[str]:
         """All that must not appear in a log."""
-        values = (
-            self.token,
-            self.hook_secret,
-            self.openai_api_key,
-            self.anthropic_api_key,
-            self.gemini_api_key,
-        )
+        values = (self.token, self.hook_secret, *self.provider_keys.values())
         urls = (self.database_url, self.broker_url, self.bus_url)
         passwords = [urlsplit(url.get_secret_value()).password for url in urls if url]
         return [*(key for value in values if (key := secret(value))), *filter(None, passwords)]
@@ -185,13 +202,6 @@ def _key(text: str) -> bytes:
         return base64.b64decode(text.removeprefix(HOOK_PREFIX), validate=True)
     except (binascii.Error, ValueError):
         raise ValueError(f"what follows {HOOK_PREFIX} is Base64") from None
-
-
-def _check_port(parts: SplitResult) -> None:
-    try:
-        parts.port  # noqa: B018  it is read here, and not before
-    except ValueError:
-        raise ValueError("the port of an address is a number from 0 to 65535") from None
 
 
 def secret(value: SecretStr | None) -> str | None:

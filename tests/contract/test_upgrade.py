@@ -29,7 +29,7 @@ from moot.core.schedule import Wave, plan
 from moot.core.times import iso
 from moot.engine.service import Service
 from moot.errors import StorageError
-from moot.models.router import normalize
+from moot.models.providers import normalize
 from moot.ports import Call, Reply, Say, Search
 from moot.settings import Settings
 from moot.store import attempts, log, runs, schema

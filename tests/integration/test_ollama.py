@@ -15,13 +15,15 @@ import pytest
 from moot.core.debate import Debate
 from moot.core.prompts import Heard, Message
 from moot.core.schedule import Step
+from moot.core.voices import UNDERSTUDY
 from moot.errors import (
     ProviderContextError,
     ProviderUnavailableError,
     ProviderUnknownModelError,
 )
 from moot.models.local.weights import Shelf
-from moot.models.router import UNDERSTUDY, Providers, Router
+from moot.models.providers import Providers
+from moot.models.router import Router
 from moot.models.understudy import Understudy
 from moot.models.vendors.ollama import read_window
 from moot.ports import Call

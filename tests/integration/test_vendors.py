@@ -21,8 +21,8 @@ from moot.core.prompts import Message
 from moot.core.schedule import Step
 from moot.errors import ProviderAuthError, ProviderError, ProviderTimeoutError
 from moot.models.connection import _Bounded
-from moot.models.providers import Place
-from moot.models.router import Providers, Router
+from moot.models.providers import Place, Providers
+from moot.models.router import Router
 from moot.models.speak import _left_behind
 from moot.ports import WHOLE, Call, ModelCard, Reply, Say
 from tests import patience
@@ -35,6 +35,7 @@ from tests.unit.models.local.test_small import council
 
 KEY = "sk-canary-7f3a"
 VENDORS = ("openai", "claude", "gemini", "local")
+KEYS: dict[str, str] = dict.fromkeys(("openai", "claude", "gemini"), KEY)
 NAMES = {"openai": "OpenAI", "claude": "Claude", "gemini": "Gemini", "local": "local server"}
 SECONDS = 1.0  # of a call that is to run into its deadline
 PROMPT = (
@@ -71,15 +72,7 @@ def call(model: str, seconds: float = 60.0, **more: Any) -> Call:
 async def talking() -> AsyncGenerator[tuple[Router, Wire]]:
     """A router whose vendors are all the wire server, each SDK loaded."""
     async with Wire() as server:
-        providers = Providers(
-            openai_api_key=KEY,
-            openai_base_url=server.url("openai"),
-            anthropic_api_key=KEY,
-            anthropic_base_url=server.url("claude"),
-            gemini_api_key=KEY,
-            gemini_base_url=server.url("gemini"),
-            local_base_url=server.url("local"),
-        )
+        providers = Providers(KEYS, {vendor: server.url(vendor) for vendor in VENDORS})
         router = Router(providers, Understudy())
         try:
             for vendor in VENDORS:
@@ -178,7 +171,7 @@ def test_refused_connection(vendor: str) -> None:
     with socket.socket() as free:  # bound, and nobody listens
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-        providers = Providers(KEY, url, KEY, url, KEY, url, url)
+        providers = Providers(KEYS, dict.fromkeys(VENDORS, url))
 
         async def main() -> None:
             router = Router(providers, Understudy())
@@ -192,7 +185,7 @@ def test_refused_connection(vendor: str) -> None:
 
 def test_a_missing_key_names_its_variable() -> None:
     async def main() -> None:
-        router = Router(Providers(anthropic_api_key=" ", gemini_api_key="\u00fc"), Understudy())
+        router = Router(Providers({"claude": " ", "gemini": "\u00fc"}), Understudy())
         expected = {"openai": "OPENAI_API_KEY", "claude": "ANTHROPIC_API_KEY"}
         for vendor, variable in (expected | {"gemini": "GEMINI_API_KEY"}).items():
             error = await fails(router, vendor)
@@ -232,9 +225,7 @@ def test_where_a_key_is_to_be_set(place: Place | None, ending: str) -> None:
     async def main() -> None:
         async with Wire() as server:
             url = server.url("claude")
-            router = Router(
-                Providers(anthropic_api_key=KEY, anthropic_base_url=url, place=place), Understudy()
-            )
+            router = Router(Providers({"claude": KEY}, {"claude": url}, place=place), Understudy())
             refused = await fails(router, "claude:wire-401")
             assert refused.message == (
                 f"The key for Claude was refused. Set ANTHROPIC_API_KEY{ending}"

@@ -4,10 +4,10 @@ import asyncio
 from importlib.util import find_spec
 
 from moot.bootstrap import providers, router
+from moot.core.voices import UNDERSTUDY
 from moot.models.local.catalog import Entry, entry, machine, suits
 from moot.models.local.weights import NONE, Shelf
-from moot.models.providers import VENDORS
-from moot.models.router import UNDERSTUDY, Providers, defaults
+from moot.models.providers import LOCAL, VENDORS, Providers
 from moot.settings import Settings
 
 
@@ -19,7 +19,7 @@ def needed(settings: Settings, shelf: Shelf, name: str | None = None) -> Entry:
     """The model to fetch."""
     wish = name or settings.demo_model
     known = providers(settings)
-    if defaults(known) != ("local",) or wish == NONE or shelf.wanted() == NONE:
+    if known.defaults() != (LOCAL,) or wish == NONE or shelf.wanted() == NONE:
         raise Needless("" if settings.model else _keys(known))
     if shelf.chosen() is not None or asyncio.run(_speaks(settings)):
         raise Needless
@@ -34,7 +34,7 @@ def needed(settings: Settings, shelf: Shelf, name: str | None = None) -> Entry:
 
 def _keys(known: Providers) -> str:
     """Whose keys are set, so that nothing else needs to speak."""
-    keys = [str(one.key) for one in VENDORS.values() if one.key and known.key(one.id)]
+    keys = [str(one.key) for one in VENDORS.values() if one.key and known.key(one.name)]
     if not keys:
         return ""
     return f"{' and '.join(keys)} {'is' if len(keys) == 1 else 'are'} set, so no model is fetched."

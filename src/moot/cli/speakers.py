@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from moot.core.debate import Debate
     from moot.ports import ProviderStatus
 
-HINT = 'Set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or run "moot model fetch".'
+_KEYS = [str(one.key) for one in VENDORS.values() if one.preference]
+HINT = f'Set {", ".join(_KEYS[:-1])} or {_KEYS[-1]}, or run "moot model fetch".'
 
 
 def who_speaks(debate: "Debate", found: "Sequence[ProviderStatus]") -> str:
@@ -30,8 +31,7 @@ def who_speaks(debate: "Debate", found: "Sequence[ProviderStatus]") -> str:
 def _voice(model: str) -> str:
     if model == UNDERSTUDY:
         return "the understudy, which is not a model"
-    vendor = next((one for one in VENDORS.values() if one.id == family(model)), None)
-    name = model.partition(":")[2]
+    vendor, name = VENDORS.get(family(model)), model.partition(":")[2]
     if vendor is None or not name:
         return model
-    return f"{'local' if vendor.id == 'local' else vendor.name} ({name})"
+    return f"{vendor.label if vendor.keys else vendor.name} ({name})"

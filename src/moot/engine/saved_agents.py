@@ -30,7 +30,7 @@ class Agents(Collection[Agent]):
         at = iso(self._clock.now())
 
         def check(asked: Mapping[str, Any], before: Agent) -> Agent:
-            agent = casting.agent(asked, at, before)
+            agent = casting.agent(asked, at, before, self._normalize)
             if asked.get("model") and agent.model:
                 self._normalize(agent.model)  # refuses a model that there cannot be
             return agent

@@ -3,22 +3,25 @@
 from functools import lru_cache
 from pathlib import Path
 
-from moot.models.providers import VENDORS, VendorId
+from moot.models.providers import LOCAL, VENDORS
 from moot.ports import ModelCard
 
 UNKNOWN_WINDOW = 128_000  # of a vendor's model that the price list does not have
 LOCAL_WINDOW = 8_192  # of a local server that does not tell
 SMALL_BYTES = 4 << 30  # of weights; a model with fewer needs care, see models/local/small.py
 _SAMPLE = 1_000  # tokens to price, so that tiers for long prompts stay out
+_BY_TOKEN = {"input_mtok", "output_mtok"}
 
 
 @lru_cache(maxsize=512)
-def vendor_card(vendor: VendorId, name: str) -> ModelCard:
-    """The card of a vendor's model. Prices are None where nobody published any."""
-    from genai_prices import Usage, calc_price  # a tenth of a second, and only vendors need it
-
+def vendor_card(vendor: str, name: str) -> ModelCard:
+    """The card of a vendor's model. Prices are None if nobody published any."""
     model = f"{vendor}:{name}"
     provider = VENDORS[vendor].prices
+    if not provider:
+        return ModelCard(model, UNKNOWN_WINDOW, None, None)
+    from genai_prices import Usage, calc_price  # a tenth of a second, and only vendors need it
+
     try:
         asked = calc_price(Usage(input_tokens=_SAMPLE), name, provider_id=provider)
         told = calc_price(Usage(output_tokens=_SAMPLE), name, provider_id=provider)
@@ -26,10 +29,7 @@ def vendor_card(vendor: VendorId, name: str) -> ModelCard:
         return ModelCard(model, UNKNOWN_WINDOW, None, None)
     window = asked.model.context_window or UNKNOWN_WINDOW
     prices = {name for name, price in vars(asked.model_price).items() if price is not None}
-    if prices and not prices >= {
-        "input_mtok",
-        "output_mtok",
-    }:  # by the hour, say; none at all: free
+    if prices and not prices >= _BY_TOKEN:  # by the hour, say; no price at all: it is free
         return ModelCard(model, window, None, None)
     return ModelCard(
         model, window, float(asked.total_price) / _SAMPLE, float(told.total_price) / _SAMPLE
@@ -46,4 +46,4 @@ def small_file(path: Path) -> bool:
 
 def local_card(name: str, window: int | None = None, small: bool = False) -> ModelCard:
     """The card of a local server's model: free, with a small window unless the server tells."""
-    return ModelCard(f"local:{name}" if name else "local", window or LOCAL_WINDOW, 0.0, 0.0, small)
+    return ModelCard(f"{LOCAL}:{name}" if name else LOCAL, window or LOCAL_WINDOW, 0.0, 0.0, small)

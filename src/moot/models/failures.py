@@ -1,13 +1,13 @@
 """What went wrong in a call, as one of our errors: a stable code and a sentence for a person.
 
-A vendor's own words stay out of it, for they may hold keys, prompts and headers; of them only
-status, codes and waiting times are read.
+A vendor's own words stay out of it, for they may hold keys, prompts and headers. Only status,
+codes and waiting times are read.
 """
 
 import json
 import math
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import httpx2
 from pydantic_ai import exceptions as ai
@@ -27,7 +27,7 @@ from moot.errors import (
     ProviderUnknownModelError,
 )
 from moot.models.connection import TooMuchError, WireError
-from moot.models.providers import Vendor
+from moot.models.providers import LOCAL, Vendor
 
 _TOO_LONG = (
     "context size",
@@ -41,164 +41,147 @@ _TOO_LONG = (
     "token count",
 )
 _DECLINED = frozenset({"content_policy_violation", "content_filter", "invalid_prompt"})
+
+
+class Said(NamedTuple):
+    """An error and its sentence. `{Who}` opens one with the vendor's label, `{who}` stands inside,
+    `{then}` says where something is to be set and what to do after that."""
+
+    kind: type[ProviderError]
+    sentence: str
+
+
 _AGAIN = "Restart the speaker to try again."
+_LONGER = "Restart the speaker, or allow longer turns."
+_CHECK = "Check {url} if you set it, then restart the speaker."
+SILENT = Said(ProviderTimeoutError, f"{{Who}} said nothing for {{seconds:g}} seconds. {_LONGER}")
+ENDLESS = Said(
+    ProviderTimeoutError, f"{{Who}} was still speaking after {{seconds:g}} seconds. {_LONGER}"
+)
+TIMEOUT = Said(ProviderTimeoutError, f"{{Who}} did not answer in time. {_AGAIN}")
+CUT = Said(ProviderUnavailableError, f"The answer of {{who}} broke off half-way. {_AGAIN}")
+EMPTY = Said(ProviderEmptyError, f"{{Who}} gave an empty answer. {_AGAIN}")
+UNSAID = Said(
+    ProviderEmptyError,
+    "{Who} used up the tokens of the turn before it said a word. "
+    "Allow more tokens for a turn, or choose a model that thinks less.",
+)
+REFUSED = Said(
+    ProviderRefusedError,
+    "{Who} declined to answer. "
+    "Choose another model for this speaker, or put the motion in other words.",
+)
+TOO_LONG = Said(
+    ProviderContextError,
+    'The debate is too long for {who}\'s "{model}". '
+    "Choose a model with a larger window for this speaker.",
+)
+UNREADABLE = Said(ProviderInvalidError, f"{{Who}} answered in a form that cannot be read. {_CHECK}")
+TOO_MUCH = Said(ProviderInvalidError, f"{{Who}} sent far more than an answer can hold. {_CHECK}")
+UNREACHABLE = Said(
+    ProviderUnavailableError, "{Who} could not be reached. {mend}, then restart the speaker."
+)
+IN_TROUBLE = Said(
+    ProviderUnavailableError,
+    "{Who} has trouble of its own{seen}. Wait a few minutes, then restart the speaker.",
+)
+NO_ENTRY = Said(ProviderAuthError, "The local server refused the call{seen}. Check {url}{then}")
+KEY_FORBIDDEN = Said(
+    ProviderAuthError, "The key for {who} may not be used for this. Check {key}{then}"
+)
+KEY_REFUSED = Said(ProviderAuthError, "The key for {who} was refused. Set {key}{then}")
+UNKNOWN_MODEL = Said(
+    ProviderUnknownModelError,
+    '{Who} has no model "{model}". Choose another model for this speaker.',
+)
+SLOWER = Said(
+    ProviderRateLimitError, "{Who} asks for slower calls. {wait}, then restart the speaker."
+)
+USED_UP = Said(
+    ProviderRateLimitError,
+    "The quota of the {who} account is used up. Top it up, then restart the speaker.",
+)
+NOT_ACCEPTED = Said(
+    ProviderRejectedError,
+    "{Who} did not accept the request{seen}. Choose another model for this speaker.",
+)
 
 
-class Sentences:
-    """What to tell a person about one call to one vendor's model."""
+class Failures:
+    """The errors of one call to one vendor's model, each with what the call used all the same."""
 
     def __init__(self, vendor: Vendor, name: str, spent: Usage, then: str) -> None:
         self._vendor = vendor
         self._name = name
         self._spent = spent
-        self._then = then  # where something is to be set, and what to do after that
+        self._then = then
 
-    def make(
-        self, kind: type[ProviderError], message: str, retry_after: float | None = None
+    def error(
+        self,
+        said: Said,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        seconds: float = 0.0,
     ) -> ProviderError:
-        """The error, with what the call used all the same."""
-        return kind(
-            message,
+        vendor, spent = self._vendor, self._spent
+        local = vendor.name == LOCAL
+        return said.kind(
+            said.sentence.format(
+                Who=vendor.opening,
+                who=vendor.label,
+                model=self._name,
+                url=vendor.url,
+                key=vendor.key,
+                then=self._then,
+                seconds=seconds,
+                seen=f" (status {status})" if status else "",
+                wait=f"Wait {math.ceil(retry_after)} seconds" if retry_after else "Wait a little",
+                mend=f"Start it, or set {vendor.url}" if local else "Check the network connection",
+            ),
             retry_after=retry_after,
-            input_tokens=self._spent.input_tokens,
-            output_tokens=self._spent.output_tokens,
-            cost_usd=self._spent.cost_usd,
-            estimated=self._spent.estimated,
+            input_tokens=spent.input_tokens,
+            output_tokens=spent.output_tokens,
+            cost_usd=spent.cost_usd,
+            estimated=spent.estimated,
         )
 
-    def silent(self, seconds: float) -> ProviderError:
-        return self.make(ProviderTimeoutError, self._vendor.silent(seconds))
+    def explain(self, error: BaseException) -> ProviderError:
+        """Our error for whatever an SDK raised."""
+        if isinstance(error, ai.ModelAPIError) and not _on_the_wire(error):
+            status = error.status_code if isinstance(error, ai.ModelHTTPError) else None
+            said = self._api_error(error, status)
+            limited = said in (SLOWER, USED_UP, IN_TROUBLE)
+            wait = _wait(error) if limited else None
+            return self.error(said, status=status, retry_after=wait)
+        return self.error(_of_the_wire(error))
 
-    def endless(self, seconds: float) -> ProviderError:
-        return self.make(ProviderTimeoutError, self._vendor.endless(seconds))
-
-    def timeout(self) -> ProviderError:
-        return self.make(
-            ProviderTimeoutError, f"{self._vendor.opening} did not answer in time. {_AGAIN}"
-        )
-
-    def cut(self) -> ProviderError:
-        return self.make(
-            ProviderUnavailableError,
-            f"The answer of {self._vendor.name} broke off half-way. {_AGAIN}",
-        )
-
-    def empty(self) -> ProviderError:
-        return self.make(
-            ProviderEmptyError, f"{self._vendor.opening} gave an empty answer. {_AGAIN}"
-        )
-
-    def unsaid(self) -> ProviderError:
-        return self.make(
-            ProviderEmptyError,
-            f"{self._vendor.opening} used up the tokens of the turn before it said a word. "
-            "Allow more tokens for a turn, or choose a model that thinks less.",
-        )
-
-    def refused(self) -> ProviderError:
-        return self.make(
-            ProviderRefusedError,
-            f"{self._vendor.opening} declined to answer. "
-            "Choose another model for this speaker, or put the motion in other words.",
-        )
-
-    def too_long(self) -> ProviderError:
-        return self.make(
-            ProviderContextError,
-            f'The debate is too long for {self._vendor.name}\'s "{self._name}". '
-            "Choose a model with a larger window for this speaker.",
-        )
-
-    def unreadable(self) -> ProviderError:
-        return self.make(
-            ProviderInvalidError,
-            f"{self._vendor.opening} answered in a form that cannot be read. "
-            f"Check {self._vendor.url} if you set it, then restart the speaker.",
-        )
-
-    def too_much(self) -> ProviderError:
-        return self.make(
-            ProviderInvalidError,
-            f"{self._vendor.opening} sent far more than an answer can hold. "
-            f"Check {self._vendor.url} if you set it, then restart the speaker.",
-        )
-
-    def unreachable(self) -> ProviderError:
-        mend = (
-            "Start it, or set MOOT_LOCAL_BASE_URL,"
-            if self._vendor.id == "local"
-            else "Check the network connection,"
-        )
-        return self.make(
-            ProviderUnavailableError,
-            f"{self._vendor.opening} could not be reached. {mend} then restart the speaker.",
-        )
-
-    def in_trouble(self, status: int | None) -> ProviderError:
-        seen = f" (status {status})" if status else ""
-        return self.make(
-            ProviderUnavailableError,
-            f"{self._vendor.opening} has trouble of its own{seen}. "
-            "Wait a few minutes, then restart the speaker.",
-        )
-
-    def no_entry(self, status: int | None) -> ProviderError:
-        vendor = self._vendor
-        if vendor.key is None:
-            message = f"The local server refused the call (status {status}). Check {vendor.url}"
-        elif status == 403:
-            message = f"The key for {vendor.name} may not be used for this. Check {vendor.key}"
-        else:
-            message = f"The key for {vendor.name} was refused. Set {vendor.key}"
-        return self.make(ProviderAuthError, f"{message}{self._then}")
-
-    def unknown_model(self) -> ProviderError:
-        return self.make(
-            ProviderUnknownModelError,
-            f'{self._vendor.opening} has no model "{self._name}". '
-            "Choose another model for this speaker.",
-        )
-
-    def slower(self, wait: float | None) -> ProviderError:
-        when = f"Wait {math.ceil(wait)} seconds" if wait else "Wait a little"
-        return self.make(
-            ProviderRateLimitError,
-            f"{self._vendor.opening} asks for slower calls. {when}, then restart the speaker.",
-            wait,
-        )
-
-    def used_up(self, wait: float | None) -> ProviderError:
-        return self.make(
-            ProviderRateLimitError,
-            f"The quota of the {self._vendor.name} account is used up. "
-            "Top it up, then restart the speaker.",
-            wait,
-        )
-
-    def not_accepted(self, status: int | None) -> ProviderError:
-        seen = f" (status {status})" if status else ""
-        return self.make(
-            ProviderRejectedError,
-            f"{self._vendor.opening} did not accept the request{seen}. "
-            "Choose another model for this speaker.",
-        )
-
-
-def explain(error: BaseException, say: Sentences) -> ProviderError:
-    """Our error for whatever an SDK raised."""
-    chain = tuple(_chain(error))
-    wire = next((link for link in chain if isinstance(link, WireError)), None)
-    if wire is not None:
-        return say.too_much() if isinstance(wire, TooMuchError) else say.unreadable()
-    if isinstance(error, ai.ModelAPIError):
-        return _api_error(error, say)
-    if isinstance(error, ai.ContentFilterError):
-        return say.refused()
-    if any(isinstance(link, httpx2.TimeoutException) for link in chain):
-        return say.timeout()
-    if any(isinstance(link, httpx2.TransportError | OSError) for link in chain):
-        return say.unreachable()
-    return say.unreadable()
+    def _api_error(self, error: ai.ModelAPIError, status: int | None) -> Said:
+        if isinstance(error, ai.ModelContextWindowExceededError) or _says_too_long(error, status):
+            return TOO_LONG
+        if error.provider_error_code in _DECLINED:
+            return REFUSED
+        match error:
+            case ai.ModelRequestTimeout() | ai.ModelTimeoutError():
+                return TIMEOUT
+            case ai.ModelConnectionError(phase="read"):
+                return CUT
+            case ai.ModelConnectionError():
+                return UNREACHABLE
+            case ai.ModelAuthenticationError():
+                if not self._vendor.keys:
+                    return NO_ENTRY
+                return KEY_FORBIDDEN if status == 403 else KEY_REFUSED
+            case ai.ModelNotFoundError():
+                return UNKNOWN_MODEL
+            case ai.ModelQuotaExceededError():
+                return USED_UP
+            case ai.ModelRateLimitError():
+                return SLOWER
+            case ai.ModelRequestRejectedError():
+                return NOT_ACCEPTED
+            case _:
+                return _by_status(error, status)
 
 
 def interrupted(error: BaseException) -> bool:
@@ -206,47 +189,33 @@ def interrupted(error: BaseException) -> bool:
     return isinstance(error, ai.ModelConnectionError | httpx2.TransportError)
 
 
-def _api_error(error: ai.ModelAPIError, say: Sentences) -> ProviderError:
-    status = error.status_code if isinstance(error, ai.ModelHTTPError) else None
-    wait = _wait(error)
-    if isinstance(error, ai.ModelContextWindowExceededError) or _says_too_long(error, status):
-        return say.too_long()
-    if error.provider_error_code in _DECLINED:
-        return say.refused()
-    match error:
-        case ai.ModelRequestTimeout() | ai.ModelTimeoutError():
-            return say.timeout()
-        case ai.ModelConnectionError(phase="read"):
-            return say.cut()
-        case ai.ModelConnectionError():
-            return say.unreachable()
-        case ai.ModelAuthenticationError():
-            return say.no_entry(status)
-        case ai.ModelNotFoundError():
-            return say.unknown_model()
-        case ai.ModelQuotaExceededError():
-            return say.used_up(wait)
-        case ai.ModelRateLimitError():
-            return say.slower(wait)
-        case ai.ModelRequestRejectedError():
-            return say.not_accepted(status)
-        case _:
-            return _by_status(error, status, say, wait)
+def _on_the_wire(error: BaseException) -> WireError | None:
+    return next((link for link in _chain(error) if isinstance(link, WireError)), None)
 
 
-def _by_status(
-    error: ai.ModelAPIError, status: int | None, say: Sentences, wait: float | None
-) -> ProviderError:
+def _of_the_wire(error: BaseException) -> Said:
+    """What is wrong if no vendor said anything."""
+    chain = tuple(_chain(error))
+    if wire := _on_the_wire(error):
+        return TOO_MUCH if isinstance(wire, TooMuchError) else UNREADABLE
+    if isinstance(error, ai.ContentFilterError):
+        return REFUSED
+    if any(isinstance(link, httpx2.TimeoutException) for link in chain):
+        return TIMEOUT
+    if any(isinstance(link, httpx2.TransportError | OSError) for link in chain):
+        return UNREACHABLE
+    return UNREADABLE
+
+
+def _by_status(error: ai.ModelAPIError, status: int | None) -> Said:
     if status == 408:
-        return say.timeout()
+        return TIMEOUT
     if status is not None and 400 <= status < 500:
-        return say.not_accepted(status)
+        return NOT_ACCEPTED
     if status is None and not error.in_stream:
         garbled = any(isinstance(link, ValueError) for link in _chain(error))  # no JSON, no UTF-8
-        return say.unreadable() if garbled else say.cut()
-    trouble = say.in_trouble(status)
-    trouble.retry_after = wait
-    return trouble
+        return UNREADABLE if garbled else CUT
+    return IN_TROUBLE
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -260,42 +229,20 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _says_too_long(error: ai.ModelAPIError, status: int | None) -> bool:
-    if status == 413:
-        return True
     if status not in (400, 422, 500):
-        return False
+        return status == 413
     body = json.dumps(error.body, default=str)[:4000].lower()
     return any(phrase in body for phrase in _TOO_LONG)
 
 
 def _wait(error: ai.ModelAPIError) -> float | None:
-    """The seconds that the vendor asked for: from the headers, or Gemini's RetryInfo."""
+    """The seconds that the vendor asked for: in a header, or in Gemini's `error.details[]`."""
     if error.retry_after is not None:
         return error.retry_after
-    headers = (error.headers if isinstance(error, ai.ModelHTTPError) else None) or {}
-    return _seconds(headers.get("retry-after")) or _seconds(_retry_delay(error.body))
-
-
-def _seconds(value: object) -> float | None:
-    """ "1.5" or "37s" as seconds."""
-    if not isinstance(value, str):
-        return None
     try:
-        seconds = float(value.strip().removesuffix("s"))
-    except ValueError:
+        details = cast(Any, error.body)["error"]["details"]
+        delay = next(one["retryDelay"] for one in details if "retryDelay" in one)
+        seconds = float(delay.removesuffix("s"))
+    except (LookupError, TypeError, ValueError, AttributeError, StopIteration):
         return None
     return seconds if 0 <= seconds < math.inf else None
-
-
-def _retry_delay(body: object) -> object:
-    """`retryDelay` of a Google error, which stands in `error.details[]`."""
-    error = _get(body, "error")
-    details = _get(error, "details")
-    if not isinstance(details, list):
-        return None
-    delays = (_get(detail, "retryDelay") for detail in cast(list[Any], details))
-    return next((delay for delay in delays if delay), None)
-
-
-def _get(value: object, key: str) -> object:
-    return cast(dict[str, Any], value).get(key) if isinstance(value, dict) else None

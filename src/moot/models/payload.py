@@ -55,20 +55,17 @@ def prompt(messages: Iterable[Message], *, inline: bool) -> list[ModelMessage]:
 def takes_system(model: Model[Any], vendor: Vendor) -> bool:
     """Whether a system message may stand in the middle. Elsewhere it would be moved to the top,
     where it would spoil the cache; and the templates of many local models refuse it."""
-    return vendor.id != "local" and bool(model.profile.get("supports_inline_system_prompts"))
+    return vendor.inline_system and bool(model.profile.get("supports_inline_system_prompts"))
 
 
 def settings(vendor: Vendor, call: Call) -> ModelSettings:
-    """What differs per vendor: prompt caching where it must be asked for, nothing kept where that
-    can be refused, and no long thoughts, which would eat the few tokens and seconds of a turn."""
-    chosen: dict[str, Any] = {"max_tokens": call.max_tokens}
-    if vendor.id != "local":
+    """What the vendor's row asks for, and no long thoughts, which would eat the few tokens and
+    seconds of a turn."""
+    chosen: dict[str, Any] = {**vendor.settings, "max_tokens": call.max_tokens}
+    if vendor.thinks:
         chosen["thinking"] = False
-    if vendor.id in ("openai", "claude"):
-        chosen["cache"] = True
-    if vendor.id == "openai":  # calls with the same key go where their prefix is cached
-        chosen["openai_store"] = False  # Gemini's is set with its client
-        chosen["openai_prompt_cache_key"] = f"{call.debate.id}:{call.step.actor}"[:64]
+    if vendor.cache_key:
+        chosen[vendor.cache_key] = f"{call.debate.id}:{call.step.actor}"[:64]
     return cast(ModelSettings, chosen)
 
 

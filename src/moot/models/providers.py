@@ -1,67 +1,105 @@
-"""Who can speak: the providers, what people call them, and how this machine reaches them."""
+"""Who can speak: the providers of `providers.toml`, and how this machine reaches them."""
 
+import difflib
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from importlib.resources import files
+from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
-LONGER = "Restart the speaker, or allow longer turns."
+from pydantic import BaseModel, ConfigDict
+
+from moot.errors import InputError
+
+LOCAL = "local"
+"""The provider that needs no key: a server of this machine, its own model, or the understudy."""
+MAX_NAME = 200
 Place = Literal["server", "worker", "command"]
-"""The process that makes the calls: what is set elsewhere does not reach it."""
-VendorId = Literal["openai", "claude", "gemini", "local"]
+"""The process that makes the calls: keys must be set in its environment."""
 
 
-@dataclass(frozen=True, slots=True)
-class Vendor:
-    """One provider, as people and prices know it."""
+class Vendor(BaseModel):
+    """One row of `providers.toml`, which explains its fields."""
 
-    id: VendorId
-    name: str  # as it stands inside a sentence
-    default: str  # the model that a bare provider means
-    key: str | None  # the variable that holds its key
-    url: str  # the variable that holds its address
-    prices: str  # how the price list calls it
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    label: str
+    api: str
+    keys: tuple[str, ...] = ()
+    url: str
+    address: str = ""
+    model: str = ""
+    prices: str = ""
+    preference: int = 0
+    inline_system: bool = False
+    thinks: bool = False
+    cache_key: str = ""
+    settings: Mapping[str, Any] = {}
+
+    @property
+    def key(self) -> str | None:
+        """The variable that holds its key, as sentences name it."""
+        return self.keys[0] if self.keys else None
 
     @property
     def opening(self) -> str:
-        """The name as it stands at the start of a sentence."""
-        return self.name[0].upper() + self.name[1:]
-
-    def silent(self, seconds: float) -> str:
-        """What to tell a person when no word came for so long."""
-        return f"{self.opening} said nothing for {seconds:g} seconds. {LONGER}"
-
-    def endless(self, seconds: float) -> str:
-        """What to tell a person when the time of a whole turn is up."""
-        return f"{self.opening} was still speaking after {seconds:g} seconds. {LONGER}"
+        """The label as it stands at the start of a sentence."""
+        return self.label[0].upper() + self.label[1:]
 
 
-VENDORS: dict[VendorId, Vendor] = {
-    "openai": Vendor(
-        "openai", "OpenAI", "gpt-6.1-terra", "OPENAI_API_KEY", "OPENAI_BASE_URL", "openai"
-    ),
-    "claude": Vendor(
-        "claude",
-        "Claude",
-        "claude-sonnet-5-5",
-        "ANTHROPIC_API_KEY",
-        "ANTHROPIC_BASE_URL",
-        "anthropic",
-    ),
-    "gemini": Vendor(
-        "gemini",
-        "Gemini",
-        "gemini-flash-latest",
-        "GEMINI_API_KEY",
-        "GOOGLE_GEMINI_BASE_URL",
-        "google",
-    ),
-    "local": Vendor("local", "the local server", "", None, "MOOT_LOCAL_BASE_URL", ""),
-}
+def read(text: str) -> dict[str, Vendor]:
+    """The rows of a table, by name."""
+    rows = [Vendor.model_validate(row) for row in tomllib.loads(text)["provider"]]
+    return {row.name: row for row in rows}
+
+
+VENDORS = read(files("moot.models").joinpath("providers.toml").read_text("utf-8"))
+
+
+def find(provider: str) -> Vendor | None:
+    """The provider of that name or alias."""
+    wanted = provider.lower()
+    return next((one for one in VENDORS.values() if wanted in (one.name, *one.aliases)), None)
+
+
+def split(model: str) -> tuple[str, str]:
+    """The provider and the name in "provider:name"; the name may be empty."""
+    if not model.strip() or len(model) > MAX_NAME or not model.isprintable():
+        raise InputError(
+            f'A model is "provider:name", up to {MAX_NAME} printable characters, '
+            'for example "claude" or "openai:gpt-5-mini".',
+            field="model",
+        )
+    provider, _, name = (part.strip() for part in model.partition(":"))
+    return provider, name
+
+
+def normalize(model: str) -> tuple[str, str | None]:
+    """The canonical "provider:name"; there is never a warning, see `Router.bend`.
+
+    A bare provider gives its default model. A bare `local` stays: what it means is found out when
+    it speaks. An unknown provider is an InputError that names the nearest one.
+    """
+    provider, name = split(model)
+    vendor = find(provider)
+    if vendor is None:
+        known = [one for row in VENDORS.values() for one in (row.name, *row.aliases)]
+        nearest = difflib.get_close_matches(provider.lower(), known, 1, cutoff=0.0)[0]
+        raise InputError(
+            f'There is no provider "{provider}"; the nearest is {nearest}. '
+            f'A model is "provider:name", and the providers are {", ".join(VENDORS)}.',
+            field="model",
+        )
+    name = name or vendor.model
+    return (f"{vendor.name}:{name}" if name else vendor.name), None
 
 
 def then(place: Place | None, debate_id: str) -> str:
-    """What follows "Set SOME_KEY" in a sentence: where, and what to do after that. Keys are read
-    when a process starts."""
+    """What follows "Set SOME_KEY" in a sentence: where, and what to do after that. A process reads
+    keys when it starts."""
     if place == "command":
         return f", then `moot retry {debate_id}`."
     if place is None:
@@ -72,36 +110,31 @@ def then(place: Place | None, debate_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Providers:
-    """What the composition root knows of the providers. Keys never show."""
+    """What the composition root knows of the providers, by their names. Keys never show."""
 
-    openai_api_key: str | None = field(default=None, repr=False)
-    openai_base_url: str | None = field(default=None, repr=False)  # may hold a password
-    anthropic_api_key: str | None = field(default=None, repr=False)
-    anthropic_base_url: str | None = field(default=None, repr=False)
-    gemini_api_key: str | None = field(default=None, repr=False)
-    gemini_base_url: str | None = field(default=None, repr=False)
-    local_base_url: str | None = field(default=None, repr=False)
+    keys: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    urls: Mapping[str, str] = field(
+        default_factory=dict[str, str], repr=False
+    )  # may hold passwords
     default_model: str | None = None  # for a seat that names none; unset: by the keys
     place: Place | None = None  # None: a program of somebody's own
 
-    def key(self, vendor: VendorId) -> str | None:
-        """The key, or None where there is none or it is blank."""
-        keys = {
-            "openai": self.openai_api_key,
-            "claude": self.anthropic_api_key,
-            "gemini": self.gemini_api_key,
-        }
-        return (keys.get(vendor) or "").strip() or None
+    def key(self, vendor: str) -> str | None:
+        """The key, or None if there is none or it is blank."""
+        return self.keys.get(vendor, "").strip() or None
 
-    def base_url(self, vendor: VendorId) -> str | None:
+    def base_url(self, vendor: str) -> str | None:
         """The address that was set, if one was."""
-        urls = {
-            "openai": self.openai_base_url,
-            "claude": self.anthropic_base_url,
-            "gemini": self.gemini_base_url,
-            "local": self.local_base_url,
-        }
-        return (urls[vendor] or "").strip() or None
+        return self.urls.get(vendor, "").strip() or None
+
+    def defaults(self) -> tuple[str, ...]:
+        """The models of seats that name none, to be taken in turn: the one that was set, else those
+        of the vendors that have a key, else `local`."""
+        if self.default_model:
+            return (normalize(self.default_model)[0],)
+        ring = sorted(VENDORS.values(), key=lambda vendor: vendor.preference)
+        keyed = [one.name for one in ring if one.preference and self.key(one.name)]
+        return tuple(normalize(name)[0] for name in keyed) or (LOCAL,)
 
 
 def shown(url: str) -> str:

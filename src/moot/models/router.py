@@ -4,14 +4,13 @@ Importing this is cheap: the vendors' libraries are loaded by the first call tha
 """
 
 import asyncio
-import difflib
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from moot.core.voices import UNDERSTUDY
 from moot.errors import (
     WARN_PROVIDER_NORMALIZED,
     InputError,
@@ -27,70 +26,22 @@ from moot.models.local.embedded import Embedded
 from moot.models.local.servers import LocalServer, Server
 from moot.models.local.small import retold
 from moot.models.local.weights import Model
-from moot.models.providers import VENDORS, Providers, Vendor, VendorId, shown, then
+from moot.models.providers import (
+    LOCAL,
+    VENDORS,
+    Providers,
+    Vendor,
+    find,
+    normalize,
+    shown,
+    split,
+    then,
+)
 from moot.ports import Call, ModelCard, ProviderStatus, Reply, Say, Speaker
 
 if TYPE_CHECKING:
     from moot.models.clients import Clients
     from moot.models.speak import Line
-
-__all__ = ["UNDERSTUDY", "ProviderStatus", "Providers", "Router", "defaults", "normalize"]
-
-UNDERSTUDY = "local:understudy"
-_MAX_NAME = 200
-_ALIASES: dict[str, VendorId] = {"anthropic": "claude", "google": "gemini"}
-_RING: Sequence[VendorId] = (
-    "claude",
-    "openai",
-    "gemini",
-)  # in which seats without a model take them
-
-
-def normalize(model: str) -> tuple[str, str | None]:
-    """The canonical "provider:name"; there is never a warning, see `Router.bend`.
-
-    A bare provider gives its default model; a bare `local` stays, for what it means is found out
-    when it speaks. An unknown provider is an InputError that names the nearest one.
-    """
-    provider, name = _parts(model)
-    vendor = _vendor(provider)
-    if vendor is None:
-        known = [*VENDORS, *_ALIASES]
-        nearest = difflib.get_close_matches(provider.lower(), known, 1, cutoff=0.0)[0]
-        raise InputError(
-            f'There is no provider "{provider}"; the nearest is {nearest}. '
-            f'A model is "provider:name", and the providers are {", ".join(VENDORS)}.',
-            field="model",
-        )
-    name = name or vendor.default
-    return (f"{vendor.id}:{name}" if name else vendor.id), None
-
-
-def defaults(providers: Providers) -> tuple[str, ...]:
-    """The models of seats that name none, to be taken in turn: the one that was set, else those of
-    the vendors that have a key, else `local`."""
-    if providers.default_model:
-        return (normalize(providers.default_model)[0],)
-    keyed = [normalize(vendor)[0] for vendor in _RING if providers.key(vendor)]
-    return tuple(keyed) or ("local",)
-
-
-def _parts(model: str) -> tuple[str, str]:
-    """The provider and the name, which may be empty."""
-    if not model.strip() or len(model) > _MAX_NAME or not model.isprintable():
-        raise InputError(
-            f'A model is "provider:name", up to {_MAX_NAME} printable characters, '
-            'for example "claude" or "openai:gpt-5-mini".',
-            field="model",
-        )
-    provider, _, name = (part.strip() for part in model.partition(":"))
-    return provider, name
-
-
-def _vendor(provider: str) -> Vendor | None:
-    wanted = provider.lower()
-    wanted = _ALIASES.get(wanted, wanted)
-    return next((vendor for vendor in VENDORS.values() if vendor.id == wanted), None)
 
 
 class Router:
@@ -98,12 +49,12 @@ class Router:
 
     def __init__(self, providers: Providers, understudy: Speaker, home: Path | None = None) -> None:
         self.providers = providers
-        self.defaults = defaults(providers)
+        self.defaults = providers.defaults()
         self.embedded = Embedded(home, self._load)
         self._understudy = understudy
-        self._local = LocalServer(providers.base_url("local"), self._fetch)
+        self._local = LocalServer(providers.base_url(LOCAL), self._fetch)
         self._clients: Clients | None = None
-        self._ollama: dict[str, int] = {}  # the windows of its models, as they are asked for
+        self._windows: dict[str, int] = {}  # of Ollama's models, as they are asked for
         self._queues: dict[tuple[str, int], asyncio.Semaphore] = {}
 
     def card(self, model: str) -> ModelCard:
@@ -112,19 +63,20 @@ class Router:
             vendor, name = self._resolve(model)
         except InputError:
             return ModelCard(model, UNKNOWN_WINDOW, None, None)  # whoever calls it is told
-        if vendor.id != "local":
-            return vendor_card(vendor.id, name)
+        if vendor.name != LOCAL:
+            return vendor_card(vendor.name, name)
         server = self._local.known
-        if f"local:{name}" == UNDERSTUDY:
+        if f"{LOCAL}:{name}" == UNDERSTUDY:
             return self._understudy.card(UNDERSTUDY)
         if own := self._own(name, server):
             return self.embedded.card(own)
         if not name and self._local.base_url is None and self._local.looked and server is None:
             return self._understudy.card(UNDERSTUDY)
-        name = name or (server.first if server else None) or ""
-        window = server.windows.get(name) if server else None
-        small = server is not None and name in server.small
-        return local_card(name, self._ollama.get(name) or window, small)
+        if server is None:
+            return local_card(name)
+        name = name or server.first or ""
+        window = self._windows.get(name) or server.windows.get(name)
+        return local_card(name, window, name in server.small)
 
     async def speak(self, call: Call, say: Say) -> Reply:
         """Speak one call, whoever it is for."""
@@ -138,7 +90,10 @@ class Router:
             async with asyncio.timeout_at(began + call.seconds):
                 voice = await self._voice(vendor, name)
         except TimeoutError:
-            raise ProviderTimeoutError(vendor.silent(call.seconds)) from None
+            raise ProviderTimeoutError(
+                f"{vendor.opening} said nothing for {call.seconds:g} seconds. "
+                "Restart the speaker, or allow longer turns."
+            ) from None
         except ProviderAuthError as error:  # there is no key to call with
             error.args = (error.message + then(self.providers.place, call.debate.id),)
             raise
@@ -150,7 +105,7 @@ class Router:
 
         if voice.card.small:
             call = retold(call)
-        queue = self._queue() if vendor.id == "local" else None
+        queue = self._queue() if vendor.name == LOCAL else None
         if queue is None:
             return await speak(voice, call, say, began)
         call.allow(math.inf)
@@ -167,33 +122,33 @@ class Router:
 
         The name is kept if a local server can be asked for it.
         """
-        provider, name = _parts(model)
-        if _vendor(provider):
+        provider, name = split(model)
+        if find(provider):
             return normalize(model)
         server = await self._local.find() if name else None
-        known = ", ".join(VENDORS)
+        instead = "local speaks in its place"
         if server:
             instead = f"the local server is asked for {name} in its place"
         elif name:
-            instead = f"local speaks in its place (no server was found that could speak {name})"
-        else:
-            instead = "local speaks in its place"
-        return (f"local:{name}" if server else "local"), (
-            f'{WARN_PROVIDER_NORMALIZED}: there is no provider "{provider}" (there are {known}), '
-            f"so {instead}."
+            instead += f" (no server was found that could speak {name})"
+        return (f"{LOCAL}:{name}" if server else LOCAL), (
+            f'{WARN_PROVIDER_NORMALIZED}: there is no provider "{provider}" '
+            f"(there are {', '.join(VENDORS)}), so {instead}."
         )
 
     async def describe(self, measure: bool = False) -> list[ProviderStatus]:
-        """What works here, and what to set where it does not. No vendor is called; the model of
-        this machine is, if it is to be measured."""
+        """What works here, and what to set if it does not. No vendor is called; the model of this
+        machine is, if it is to be measured."""
+        local: ProviderStatus | None = None
         if measure and self._own("", await self._local.find()):
             try:
                 await self.embedded.measure()
             except ProviderError as error:
-                broken = ProviderStatus("local", False, "local", error.message)
-                return [*map(self._describe, self._keyed()), broken]
-        vendors = map(self._describe, self._keyed())
-        return [*vendors, await self._describe_local()]
+                local = ProviderStatus(LOCAL, False, LOCAL, error.message)
+        return [
+            *(self._describe(vendor) for vendor in VENDORS.values() if vendor.keys),
+            local or await self._describe_local(),
+        ]
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -203,13 +158,12 @@ class Router:
             await clients.aclose()
 
     def _resolve(self, model: str) -> tuple[Vendor, str]:
-        canonical, _ = normalize(model or self.defaults[0])
-        provider, _, name = canonical.partition(":")
-        return VENDORS[cast(VendorId, provider)], name
+        provider, _, name = normalize(model or self.defaults[0])[0].partition(":")
+        return VENDORS[provider], name
 
     def _own(self, name: str, server: Server | None) -> Model | None:
-        """The model of this machine, where it is what is meant: no server was set or found, or
-        none that has a model of that name."""
+        """The model of this machine, if it is what is meant: no server was set or found, or none
+        that has a model of that name."""
         if self._local.base_url or (server and not name):
             return None
         model = self.embedded.chosen()
@@ -226,10 +180,9 @@ class Router:
         return self._queues.setdefault(place, asyncio.Semaphore(server.slots))
 
     async def _voice(self, vendor: Vendor, name: str) -> "Line | Model | None":
-        """The model at the other end, or of this machine; None where the understudy steps in."""
-        base_url: str | None = None
-        windows: dict[str, int] | None = None
-        if vendor.id == "local":
+        """The model at the other end, or of this machine; None if the understudy steps in."""
+        base_url, windows = "", None
+        if vendor.name == LOCAL:
             place = await self._local_model(name)
             if place is None or isinstance(place, Model):
                 return place
@@ -239,22 +192,22 @@ class Router:
         clients = await self._load()
         from moot.models.speak import Line
 
-        model = await clients.model(vendor.id, name, base_url, windows=windows)
-        card = self.card(f"{vendor.id}:{name}")
+        model = await clients.model(vendor.name, name, base_url, windows=windows)
+        card = self.card(f"{vendor.name}:{name}")
         return Line(model, vendor, name, card, place=self.providers.place)
 
     async def _ollama_windows(self, base_url: str, name: str) -> dict[str, int]:
-        if name not in self._ollama:
+        if name not in self._windows:
             clients = await self._load()
             from moot.models.vendors.ollama import look_up
 
-            if window := await look_up(clients.http("local"), base_url, name):
-                self._ollama[name] = window
-        return self._ollama
+            if window := await look_up(clients.http(LOCAL), base_url, name):
+                self._windows[name] = window
+        return self._windows
 
     async def _local_model(self, name: str) -> tuple[str, str] | Model | None:
         """Where a local model is served, and its name; or the model of this machine."""
-        if f"local:{name}" == UNDERSTUDY:
+        if f"{LOCAL}:{name}" == UNDERSTUDY:
             return None
         server = await self._local.find()
         if name and self._local.base_url:
@@ -283,18 +236,15 @@ class Router:
 
     async def _fetch(self, url: str, seconds: float) -> Any:
         clients = await self._load()
-        answer = await clients.http("local").get(url, timeout=seconds)
+        answer = await clients.http(LOCAL).get(url, timeout=seconds)
         return answer.raise_for_status().json()
 
-    def _keyed(self) -> list[Vendor]:
-        return [vendor for vendor in VENDORS.values() if vendor.key]
-
     def _describe(self, vendor: Vendor) -> ProviderStatus:
-        model = f"{vendor.id}:{vendor.default}"
-        if self.providers.key(vendor.id):
-            return ProviderStatus(vendor.id, True, model, f"{vendor.key} is set.")
-        detail = f"Set {vendor.key} to let {vendor.name} speak."
-        return ProviderStatus(vendor.id, False, model, detail)
+        works = self.providers.key(vendor.name) is not None
+        detail = (
+            f"{vendor.key} is set." if works else f"Set {vendor.key} to let {vendor.label} speak."
+        )
+        return ProviderStatus(vendor.name, works, f"{vendor.name}:{vendor.model}", detail)
 
     async def _describe_local(self) -> ProviderStatus:
         server = await self._local.find()
@@ -303,18 +253,18 @@ class Router:
             who = server.kind or "A server"
             detail = f"{who} with {models} answers at {shown(server.base_url)}."
             small = server.first in server.small
-            return ProviderStatus("local", True, f"local:{server.first}", detail, small)
+            return ProviderStatus(LOCAL, True, f"{LOCAL}:{server.first}", detail, small)
         if self._local.base_url:
             detail = (
                 f"No server with a model answers at {shown(self._local.base_url)}. "
                 "Start it, or change MOOT_LOCAL_BASE_URL."
             )
-            return ProviderStatus("local", False, "local", detail)
+            return ProviderStatus(LOCAL, False, LOCAL, detail)
         vendor, wanted = self._resolve("")
-        model = f"{vendor.id}:{wanted}"
-        named = vendor.id == "local" and wanted and model != UNDERSTUDY
+        model = f"{vendor.name}:{wanted}"
+        named = vendor.name == LOCAL and wanted and model != UNDERSTUDY
         if named and not self._own(wanted, server):
-            return ProviderStatus("local", False, model, self.embedded.missing(wanted))
+            return ProviderStatus(LOCAL, False, model, self.embedded.missing(wanted))
         if status := self.embedded.describe():
             return status
         detail = (
@@ -322,7 +272,7 @@ class Router:
             "Fetch a model with `moot model fetch`, start Ollama or llama.cpp, or set "
             "MOOT_LOCAL_BASE_URL."
         )
-        return ProviderStatus("local", True, UNDERSTUDY, detail, small=True)
+        return ProviderStatus(LOCAL, True, UNDERSTUDY, detail, small=True)
 
 
 def _load_clients(providers: Providers) -> "Clients":

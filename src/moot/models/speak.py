@@ -6,7 +6,6 @@ even while its connection is closed, delays nobody beyond its time.
 
 import asyncio
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,11 +26,11 @@ from pydantic_ai.models import Model, StreamedResponse
 
 from moot.core.debate import Usage
 from moot.core.prompts import estimate, size
+from moot.models import failures
 from moot.models.connection import Exchange, hanging_up
-from moot.models.failures import Sentences, explain, interrupted
-from moot.models.local.speed import Timing
+from moot.models.failures import Failures, interrupted
 from moot.models.payload import prompt, settings, shape, takes_system
-from moot.models.providers import Place, Vendor, then
+from moot.models.providers import LOCAL, Place, Vendor, then
 from moot.ports import Call, ModelCard, Reply, Say
 
 _CLOSING_SECONDS = 0.2  # for a cancelled call to let go of its connection
@@ -57,8 +56,6 @@ class _Heard:
     length: int = 0
     over: bool = False  # more text came than was asked for, and we hung up
     stream: StreamedResponse | None = None
-    first: float | None = None  # when the first piece came
-    last: float = 0.0
 
     @property
     def text(self) -> str:
@@ -81,7 +78,6 @@ class Line:
     vendor: Vendor
     name: str
     card: ModelCard
-    timed: Callable[[Timing], None] | None = None  # told how long a whole answer took
     place: Place | None = None
 
 
@@ -91,27 +87,12 @@ async def speak(line: Line, call: Call, say: Say, since: float) -> Reply:
     It may be silent for `call.seconds` at a time, and take `call.whole` seconds in all.
     """
     heard = _Heard(alive=since)
-    began = asyncio.get_running_loop().time()
     reader = asyncio.create_task(_read(line, call, say, heard))
     try:
         await _follow(reader, heard, call, since + call.whole)
     finally:
         await _let_go(reader)
-    reply = _reply(line, call, heard, _outcome(reader, heard))
-    if line.timed and heard.first is not None and not reply.usage.estimated:
-        line.timed(_timing(heard, began, heard.first, reply.usage))
-    return reply
-
-
-def _timing(heard: _Heard, began: float, first: float, used: Usage) -> Timing:
-    response = _response(heard.stream)
-    cached = _count(response.usage.cache_read_tokens) if response else 0
-    return Timing(
-        max(used.input_tokens - cached, 0),
-        first - began,
-        used.output_tokens - 1,
-        heard.last - first,
-    )
+    return _reply(line, call, heard, _outcome(reader, heard))
 
 
 async def _read(line: Line, call: Call, say: Say, heard: _Heard) -> None:
@@ -135,9 +116,6 @@ async def _read(line: Line, call: Call, say: Say, heard: _Heard) -> None:
             heard.unseen += unseen
             if not piece:
                 continue
-            heard.last = heard.alive
-            if heard.first is None:
-                heard.first = heard.last
             heard.length += len(piece)
             if heard.length > limit:
                 heard.over = True
@@ -225,22 +203,32 @@ def _reply(line: Line, call: Call, heard: _Heard, error: BaseException | None) -
     response = _response(heard.stream)
     failed = error is not None or heard.ended is None
     usage = _usage(line, call, heard, response, failed=failed)
-    ending = then(line.place, call.debate.id)
-    sentences = Sentences(line.vendor, line.name, usage, ending)
+    failed_as = Failures(line.vendor, line.name, usage, then(line.place, call.debate.id))
     if isinstance(error, _LateError):
-        raise sentences.endless(call.whole) if heard.endless else sentences.silent(call.seconds)
+        if heard.endless:
+            raise failed_as.error(failures.ENDLESS, seconds=call.whole)
+        raise failed_as.error(failures.SILENT, seconds=call.seconds)
     if error is not None:
         _log.debug("%s: %s", line.card.model, type(error).__name__)
-        raise explain(error, sentences)
+        raise failed_as.explain(error)
     if heard.over:
         return Reply(heard.text, line.card.model, usage, cut=True)
     if response is None or (failed and not response.provider_response_id and not heard.pieces):
-        raise sentences.unreadable()  # it came to an end, and nothing in it was known
+        raise failed_as.error(failures.UNREADABLE)  # it ended, and nothing in it was known
     if failed or response.finish_reason == "error":
-        raise sentences.cut()
+        raise failed_as.error(failures.CUT)
     if response.finish_reason == "content_filter":
-        raise sentences.refused()
-    return _answer(line, call, heard, response, usage, sentences)
+        raise failed_as.error(failures.REFUSED)
+    cut = response.finish_reason == "length"
+    text = heard.text
+    if call.schema is not None:
+        tools = (part for part in response.parts if isinstance(part, ToolCallPart))
+        text = next((part.args_as_json_str() for part in tools), text)
+    if text.strip():
+        return Reply(text, line.card.model, usage, cut=cut)
+    if heard.ended == "model_context_window_exceeded":
+        raise failed_as.error(failures.TOO_LONG)
+    raise failed_as.error(failures.UNSAID if cut else failures.EMPTY)
 
 
 def _response(stream: StreamedResponse | None) -> ModelResponse | None:
@@ -249,27 +237,6 @@ def _response(stream: StreamedResponse | None) -> ModelResponse | None:
         return stream.get() if stream else None
     except Exception:  # whatever was on the wire, it must not escape as a bug of ours
         return None
-
-
-def _answer(
-    line: Line,
-    call: Call,
-    heard: _Heard,
-    response: ModelResponse,
-    usage: Usage,
-    sentences: Sentences,
-) -> Reply:
-    """The answer of a model that came to its end."""
-    cut = response.finish_reason == "length"
-    text = heard.text
-    if call.schema is not None:
-        tools = (part for part in response.parts if isinstance(part, ToolCallPart))
-        text = next((part.args_as_json_str() for part in tools), text)
-    if not text.strip():
-        if heard.ended == "model_context_window_exceeded":
-            raise sentences.too_long()
-        raise sentences.unsaid() if cut else sentences.empty()
-    return Reply(text, line.card.model, usage, cut=cut)
 
 
 def _usage(
@@ -295,7 +262,7 @@ def _usage(
 
 def _cost(line: Line, response: ModelResponse) -> float | None:
     """What the price list says of a metered call, its cached parts included."""
-    if line.vendor.id == "local":
+    if line.vendor.name == LOCAL:
         return 0.0
     try:
         return float(response.cost().total_price)

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from moot.core.clean import one_line, visible
 from moot.core.debate import OnFailure, Stance
 from moot.core.format import MAX_PARTICIPANTS, Format
-from moot.core.request import MAX_BIO, MAX_MOTION, MAX_NAME, NAMES
+from moot.core.request import MAX_BIO, MAX_MOTION, MAX_NAME, NAMES, Normalize
 from moot.errors import InputError
 from moot.stations import slots
 from moot.stations.station import Agent, Missed, Station
@@ -25,10 +25,6 @@ MAX_MODEL = 200
 MAX_MOTIONS = 500
 MAX_AGENTS = 100
 
-_PROVIDERS = {
-    "openai": "openai", "claude": "claude", "anthropic": "claude", "gemini": "gemini",
-    "google": "gemini", "local": "local",
-}  # fmt: skip
 _LANGUAGE = re.compile(r"([A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*)?")
 
 
@@ -167,40 +163,45 @@ def _checked(shape: type[_Asked], asked: Mapping[str, Any], known: str) -> dict[
 # --- agents ---
 
 
-def agent(asked: Mapping[str, Any], at: str, before: Agent) -> Agent:
+def agent(asked: Mapping[str, Any], at: str, before: Agent, normalize: Normalize) -> Agent:
     """An agent changed in what is given; a new one begins with its id alone."""
     made = _checked(_AgentAsked, asked, before.id)
     if "model" in made:
         made["model"] = made["model"] or ""
     if "provider" in made:
-        made["model"] = _provided(made.pop("provider") or "", made.get("model"), before.model)
+        provider = made.pop("provider") or ""
+        made["model"] = _provided(provider, made.get("model"), before.model, normalize)
     if "voice" in made:
         made["voice"] = replace(before.voice, **made["voice"])
     return _dated(replace(before, **made), at)
 
 
-def _provided(provider: str, model: str | None, before: str) -> str:
+def _provided(provider: str, model: str | None, before: str, normalize: Normalize) -> str:
     """`provider:name` of a provider and, if one is given, a name; both may say the provider."""
     if not provider:
         return model or ""
     if ":" in provider:
         raise InputError('provider is a name like "openai"; the rest goes to model.', "provider")
+    wanted, _ = _provider(provider, normalize)
     if model is None:
-        return before if _provider(before) == _provider(provider) else provider
-    named = _provider(model)
-    if named in _PROVIDERS.values() and named != _provider(provider):
+        return before if _provider(before, normalize)[0] == wanted else provider
+    named, known = _provider(model, normalize)
+    if known and named != wanted:
         raise InputError(f"The provider is {provider}, and the model says {model}.", "provider")
-    if not model or named == _provider(provider):
+    if not model or named == wanted:
         return model or provider
     if len(made := f"{provider}:{model}") > MAX_MODEL:
         raise InputError(f"The model's name is too long; {MAX_MODEL} is the most.", "model")
     return made
 
 
-def _provider(model: str) -> str:
-    """Whose a model is, by the name that moot gives it."""
+def _provider(model: str, normalize: Normalize) -> tuple[str, bool]:
+    """Whose a model is, by the name that moot gives it, and whether there is such a provider."""
     head = model.partition(":")[0].strip().lower()
-    return _PROVIDERS.get(head, head)
+    try:
+        return normalize(head)[0].partition(":")[0], True
+    except InputError:
+        return head, False
 
 
 def _dated(changed: Any, at: str) -> Any:

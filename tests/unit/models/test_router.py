@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from moot.core.debate import Debate, Usage
 from moot.core.prompts import Message
 from moot.core.schedule import Step
+from moot.core.voices import UNDERSTUDY
 from moot.errors import (
     InputError,
     ProviderAbsentError,
@@ -20,8 +21,8 @@ from moot.errors import (
     ProviderUnknownModelError,
 )
 from moot.models.local.servers import LocalServer, Server, with_path
-from moot.models.providers import VENDORS, shown
-from moot.models.router import UNDERSTUDY, Providers, Router, defaults, normalize
+from moot.models.providers import VENDORS, Providers, normalize, shown
+from moot.models.router import Router
 from moot.ports import Call, ModelCard, Reply, Say
 
 KEY = "sk-canary-91c2"
@@ -64,9 +65,9 @@ def router(**providers: Any) -> Router:
         ("local", "local"),
         ("local:", "local"),
         ("local:understudy", "local:understudy"),
-        ("claude", f"claude:{VENDORS['claude'].default}"),
-        ("google", f"gemini:{VENDORS['gemini'].default}"),
-        ("openai:", f"openai:{VENDORS['openai'].default}"),
+        ("claude", f"claude:{VENDORS['claude'].model}"),
+        ("google", f"gemini:{VENDORS['gemini'].model}"),
+        ("openai:", f"openai:{VENDORS['openai'].model}"),
     ],
 )
 def test_a_name_becomes_canonical(model: str, canonical: str) -> None:
@@ -87,14 +88,12 @@ def test_an_unknown_provider_is_refused_and_the_nearest_is_named(model: str, nea
 
 def test_seats_without_a_model_take_what_was_set_else_the_vendors_with_a_key() -> None:
     claude, openai, gemini = (normalize(name)[0] for name in ("claude", "openai", "gemini"))
-    keys: dict[str, Any] = {
-        "openai_api_key": KEY, "anthropic_api_key": KEY, "gemini_api_key": KEY
-    }  # fmt: skip
-    assert defaults(Providers(**keys)) == (claude, openai, gemini)
-    assert defaults(Providers(gemini_api_key=KEY, openai_api_key=" ")) == (gemini,)
-    assert defaults(Providers()) == ("local",)
-    assert defaults(Providers(**keys, default_model="local")) == ("local",)
-    assert defaults(Providers(**keys, default_model=" Google ")) == (gemini,)
+    keys: dict[str, str] = dict.fromkeys(("openai", "claude", "gemini"), KEY)
+    assert Providers(keys).defaults() == (claude, openai, gemini)
+    assert Providers({"gemini": KEY, "openai": " "}).defaults() == (gemini,)
+    assert Providers().defaults() == ("local",)
+    assert Providers(keys, default_model="local").defaults() == ("local",)
+    assert Providers(keys, default_model=" Google ").defaults() == (gemini,)
 
 
 def test_an_unknown_provider_of_a_council_keeps_its_model_if_a_server_can_be_asked_for_it() -> None:
@@ -148,7 +147,7 @@ def test_any_text_is_refused_or_becomes_canonical(model: str) -> None:
 
 
 def test_keys_do_not_show() -> None:
-    providers = Providers(openai_api_key=KEY, openai_base_url=f"http://u:{KEY}@host/v1")
+    providers = Providers({"openai": KEY}, {"openai": f"http://u:{KEY}@host/v1"})
     assert KEY not in repr(providers)
     assert shown(f"http://u:{KEY}@host:1/v1?k={KEY}") == "http://host:1/v1"
 
@@ -169,7 +168,7 @@ def test_cards() -> None:
 
 @pytest.mark.parametrize("vendor", [vendor for vendor in VENDORS.values() if vendor.key])
 def test_the_default_models_have_a_window_and_prices(vendor: Any) -> None:
-    card = router().card(vendor.id)
+    card = router().card(vendor.name)
     assert card.window > 128_000
     assert card.input_price
     assert card.output_price
@@ -208,7 +207,7 @@ def test_a_seat_without_a_model_takes_the_default() -> None:
 
 def test_describe_says_what_to_set() -> None:
     async def main() -> None:
-        known = router(openai_api_key=KEY, anthropic_api_key="  ")
+        known = router(keys={"openai": KEY, "claude": "  "})
         openai, claude, gemini, local = await known.describe()
         assert (openai.works, claude.works, gemini.works) == (True, False, False)
         assert "ANTHROPIC_API_KEY" in claude.detail
@@ -223,7 +222,7 @@ def test_describe_says_what_to_set() -> None:
         (*_, local) = await unsaid.describe()
         assert (local.works, local.model) == (False, "local:nothere")
         assert "`moot model list`" in local.detail
-        lost = router(local_base_url=f"http://u:{KEY}@127.0.0.1:1/v1")
+        lost = router(urls={"local": f"http://u:{KEY}@127.0.0.1:1/v1"})
         (*_, local) = await lost.describe()
         assert not local.works
         assert KEY not in local.detail

@@ -2,9 +2,9 @@
 
 A model of one or two billion parameters loses its side in a long prompt, and copies what it finds
 there. So it is told its side last, hears what was said since it last spoke, is asked for one point,
-and is given the words to begin with. Where all that was said matters, in a summary
-or a structured answer, it stands in a text that is the same for all seats: read for one of them,
-it is in the cache for the others.
+and is given the words to begin with. If all that was said matters, in a summary or a structured
+answer, it stands in a text that is the same for all seats: read for one of them, it is in the cache
+for the others.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,6 @@ from moot.core import answers
 from moot.core.debate import Debate, Participant, Turn
 from moot.core.prompts import Message
 from moot.core.schedule import Step
-from moot.models.local.small_shapes import choices, narrowed
 from moot.ports import Call
 
 _HEARD = 3  # turns that a speaker is told of
@@ -38,9 +37,9 @@ def retold(call: Call) -> Call:
     if not step.instruction:
         return call  # no turn of the debate: somebody writes its report
     if step.answer != "text":
-        messages = (*_reading(debate, call.heard, _shaped(step, debate)), *_mending(call))
-        schema = narrowed(call.schema, choices(call)) if call.schema else None
-        return replace(call, messages=messages, schema=schema)
+        mending = call.messages[-2:] if call.again else ()  # what was wrong with the last answer
+        messages = (*_reading(debate, call.heard, _shaped(step, debate)), *mending)
+        return replace(call, messages=messages)
     if step.kind == "cue" or (step.kind == "speech" and debate.seat(step.actor).role != "host"):
         messages = _short(call)
     else:
@@ -138,23 +137,11 @@ def _shaped(step: Step, debate: Debate) -> str:
     seat = debate.seat(step.actor)
     told = debate.rules.roster.role(seat.role)
     role = f". Your task: {told.brief.partition('. ')[0]}" if told and told.brief else ""
-    named = answers.names(debate.rules.shape(step.answer))
-    free = (
-        f" The position is a short answer to “{_clip(_flat(debate.motion), 24, 200)}”, in about "
-        "six words."
-        if "position" in named.split(", ")
-        else ""
-    )
     return (
-        f"{step.instruction}\nToday is {debate.created_at[:10]}. You are the "
-        f"{seat.name}{role}. Answer as the {seat.name}, one short sentence for each field, with "
-        f"one JSON object; its fields: {named}.{free}"
+        f"{step.instruction}\nToday is {debate.created_at[:10]}. You are the {seat.name}{role}. "
+        f"Answer as the {seat.name}, one short sentence for each field, with one JSON object; its "
+        f"fields: {answers.names(debate.rules.shape(step.answer))}."
     )
-
-
-def _mending(call: Call) -> tuple[Message, ...]:
-    """The answer that had not its shape, and what was wrong with it, as the engine put them."""
-    return call.messages[-2:] if call.again else ()
 
 
 def _system(debate: Debate) -> str:

@@ -3,7 +3,6 @@
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -25,13 +24,11 @@ from tests.unit.core.test_prompts import (
     turn_of,
 )
 
-from moot.core import answers, prompts, request
-from moot.core.built_in import BUILT_IN
+from moot.core import prompts, request
 from moot.core.debate import Debate, Turn
 from moot.core.prompts import Heard, Message, size
 from moot.core.schedule import Step
 from moot.models.local import small
-from moot.models.local.brief import bounded
 from moot.models.local.small import retold
 from moot.ports import Call
 from moot.store.formats import FormatFiles
@@ -226,71 +223,6 @@ def test_an_answer_without_its_shape_is_shown_with_what_is_wrong() -> None:
     assert messages[-2] == Message("assistant", "no json")
     assert "no complete JSON object" in messages[-1].text
     assert len(messages) == 4
-
-
-def test_a_position_is_a_few_words_of_ones_own() -> None:
-    now, wave = next(steps_of(council().but(motion="How should we test it?")))
-    given = replace(
-        call_of(wave.steps[0], now, Heard()),
-        schema=answers.schema("position", BUILT_IN["position"], {}),
-    )
-    told = retold(given)
-    assert told.messages[-1].text.endswith(
-        "The position is a short answer to “How should we test it?”, in about six words."
-    )
-    position = bounded(told.schema or {}, 400)["properties"]["position"]
-    assert re.fullmatch(position["pattern"], "Write tests before the code")
-    for wrong in ("Critic", "We should. Or not", "write tests", "Tests, and more"):
-        assert not re.fullmatch(position["pattern"], wrong)
-
-
-def test_a_structured_answer_chooses_from_what_there_is() -> None:
-    heard, asked = Heard(), dict[tuple[str, int], dict[str, Any]]()
-    for now, ahead in steps_of(council()):
-        said: list[Turn] = []
-        for step in ahead.steps:
-            given = replace(call_of(step, now, heard), schema=prompts.schema(step, now))
-            short = dict(bounded(retold(given).schema or {}, 400))
-            asked[step.actor, step.round] = short
-            shape, known = now.rules.shape(step.answer), prompts.known(step, now)
-            data = answers.read(step.answer, shape, satisfied(short, short), known)
-            text = answers.spoken(shape, data)
-            said.append(turn_of(now, step, text, seq=len(heard.turns) + len(said) + 1, data=data))
-        for turn in said:
-            heard.add(turn)
-    first = asked["critic", 1]["properties"]
-    assert "enum" not in first["position"]  # nobody has taken one yet
-    assert asked["critic", 3]["properties"]["position"] == {"enum": ["This is it."]}
-    assert set(asked["critic", 1]["required"]) == set(first)  # also what may be left out
-    assert re.fullmatch(first["claim"]["pattern"], "This is one plain sentence.")
-    assert not re.fullmatch(first["claim"]["pattern"], 'This has a "quotation" in it.')
-    assert not re.fullmatch(first["claim"]["pattern"], "This. Is two.")
-    challenge = asked["critic", 2]["$defs"]["Challenge"]["properties"]
-    assert challenge["targetRole"] == {"enum": ["Proponent"]}
-    answered = asked["proponent", 3]["$defs"]["Response"]["properties"]
-    assert answered["sourceRole"] == {"enum": ["Critic", "Analyst"]}
-    assert "responses" not in asked["analyst", 3]["properties"]  # nobody asked the Analyst
-    verdict = asked["judge", 5]
-    assert verdict["$defs"]["WhySelected"]["properties"]["turns"]["items"] == {
-        "enum": [*range(1, 17)]
-    }
-    assert len(verdict["properties"]["selectedOption"]["enum"]) == 1  # all of them held the first
-    assert "rejectedOptions" not in verdict["properties"]
-
-
-def satisfied(schema: dict[str, Any], root: dict[str, Any]) -> Any:
-    """The first answer that a schema allows."""
-    if "$ref" in schema:
-        return satisfied(root["$defs"][schema["$ref"].rpartition("/")[2]], root)
-    if "enum" in schema:
-        return schema["enum"][0]
-    match schema["type"]:
-        case "object":
-            return {key: satisfied(part, root) for key, part in schema["properties"].items()}
-        case "array":
-            return [satisfied(schema["items"], root)] * schema["minItems"]
-        case _:
-            return "2026-12-01" if "20[0-9]" in schema.get("pattern", "") else "This is it."
 
 
 def test_a_report_is_asked_for_as_it_is() -> None:
