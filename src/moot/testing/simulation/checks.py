@@ -11,7 +11,8 @@ from moot.core.events import Event, TurnCommitted
 from moot.errors import MootError
 from moot.ports import Call
 from moot.store import log, reindex, runs
-from moot.testing.simulation.records import filed, filed_turns
+from moot.store.files import Folder
+from moot.testing.simulation.records import transcript
 
 if TYPE_CHECKING:
     from moot.testing.simulation.process import Process
@@ -91,6 +92,7 @@ class Checks:
 
     def __init__(self, world: "World") -> None:
         self.world = world
+        self.ask = world.backend.ask
         self.broken: Broken | None = None
         self.calls: list[Noted] = []
         self.stopping: dict[str, float] = {}  # a stop was accepted
@@ -107,6 +109,7 @@ class Checks:
     def fail(self, rule: str, detail: str) -> None:
         if self.broken is None:
             self.broken = Broken(rule, detail)
+            self.world.loop.halted = True
             self.world.note(f"BROKEN {self.broken}")
 
     def hold(self, holds: bool, rule: str, detail: str) -> None:
@@ -114,9 +117,6 @@ class Checks:
             self.fail(rule, detail)
 
     # --- after each commit ---
-
-    def ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        return self.world.backend.ask(sql, *values)
 
     def rows(self) -> list[dict[str, Any]]:
         return [dict(zip(COLUMNS, row, strict=True)) for row in self.ask(ROWS)]
@@ -152,27 +152,23 @@ class Checks:
         self._check_log(before, row)
         self._check_turns(known, row, writer)
         self._check_attempts(known, row)
-        bounds = json.loads(row["limits"])
-        most = bounds.get("max_total_tokens")
+        most = json.loads(row["limits"]).get("max_total_tokens")
         if most and not known.unsure:  # what a lost worker spent is known only later
             used = row["input_tokens"] + row["output_tokens"]
             self.hold(used <= most, "a budget holds", f"{name} used {used} of {most} tokens")
 
     def _check_lease(self, before: dict[str, Any], row: dict[str, Any], writer: str) -> None:
-        owner = before["lease_owner"]
-        let_go = (
-            owner is not None and row["lease_owner"] is None and row["fence"] == before["fence"]
-        )
+        owner, now = before["lease_owner"], row["lease_owner"]
+        let_go = owner is not None and now is None and row["fence"] == before["fence"]
         self.hold(
             not let_go or owner == writer, "only who has a debate lets it go",
             f"{row['id']}: {writer} let it go for {owner}",
         )  # fmt: skip
-        if row["lease_owner"] not in (None, owner):
-            self._check_claim(before, row)
-        if row["lease_owner"] in (None, owner) or owner is None:
+        if now in (None, owner):
             return
-        live = before["lease_until"] > self.world.wall() and self.world.lives(owner)
-        self.hold(not live, "a live lease is not taken", f"{row['id']} from {owner}")
+        self._check_claim(before, row)
+        live = owner and before["lease_until"] > self.world.wall() and self.world.lives(owner)
+        self.hold(not live, "a live lease is not taken", f"{row['id']} of {owner}")
 
     def _check_claim(self, before: dict[str, Any], row: dict[str, Any]) -> None:
         """A claim comes when it is time, and for the place that the message named."""
@@ -255,7 +251,7 @@ class Checks:
         idle = before["status"] in REST and row["status"] in REST
         self.hold(not idle, "no call while it rests", f"{name} is {row['status']}")
         if self.world.restored and name not in self.torn | self.damaged:
-            filed = len(filed_turns(self.world.home, name) or ())
+            filed = len(self._transcript(name).get("turns", ()))
             self.hold(
                 filed <= row["turns"], "no call while files are ahead", f"{name}: {filed} filed"
             )
@@ -326,8 +322,8 @@ class Checks:
 
     def filed(self, debate_id: str) -> None:
         """Files never lose or change what they told before."""
-        known = self._known.get(debate_id)
-        turns = filed_turns(self.world.home, debate_id)
+        known, told = self._known.get(debate_id), self._transcript(debate_id)
+        turns = told.get("turns")
         if known is None or turns is None or debate_id in self.torn:
             return
         self.hold(
@@ -335,39 +331,34 @@ class Checks:
             f"{debate_id}: {len(known.filed)} turns before, {len(turns)} now",
         )  # fmt: skip
         known.filed = turns
-        told = filed(self.world.home, debate_id)
-        status, ended = known.ended
-        same = told.get("status") != status or told.get("ended_at") == ended
-        self.hold(same, "what files say of the end stands", f"{debate_id}: {ended} before")
-        if told.get("status") in FINAL:
-            known.ended = told["status"], told.get("ended_at")
+        status, ended = told["debate"].get("status"), told["debate"].get("ended_at")
+        same = status != known.ended[0] or ended == known.ended[1]
+        self.hold(same, "what files say of the end stands", f"{debate_id}: {known.ended} before")
+        if status in FINAL:
+            known.ended = status, ended
 
-    def escaped(self, error: BaseException) -> None:
-        if not isinstance(error, MootError):
-            self.fail("errors are said, not thrown", f"{type(error).__name__}: {error}")
+    def _transcript(self, debate_id: str) -> dict[str, Any]:
+        return transcript(self.world.home, debate_id)
 
-    # --- people ---
-
-    def read(self, debate_id: str, after: int, seq: int) -> None:
-        self.hold(
-            seq == after + 1, "a reader misses nothing", f"{debate_id}: {seq} came after {after}"
-        )
+    def escaped(self, error: BaseException | None, message: str = "") -> None:
+        if error is not None and not isinstance(error, MootError | GeneratorExit):
+            self.fail("errors are said, not thrown", f"{message} {error!r}")
 
     def stop_accepted(self, debate_id: str) -> None:
         self.stopping.setdefault(debate_id, self.world.loop.time())
 
     # --- an older database, or one brought up to the files ---
 
-    def forget(self, *, rows_only: bool = False) -> None:
+    def look_again(self) -> None:
+        """What the rows say was changed by hand; nothing is lost."""
+        for row in self.rows():
+            self._known[row["id"]].row = row
+
+    def forget(self) -> None:
         """The database is another one: what it says now is what is known. Files are what they
         were, and stay so."""
         filed = {name: known.filed for name, known in self._known.items()}
-        if rows_only:  # nothing is lost, but what the rows say was changed by hand
-            for row in self.rows():
-                self._known[row["id"]].row = row
-            return
-        self.calls.clear()
-        for stale in (self.stopping, self.ending, self.made, self._aired, self._known):
+        for stale in (self.calls, self.stopping, self.ending, self.made, self._aired, self._known):
             stale.clear()
         for row in self.rows():
             name = row["id"]
@@ -376,18 +367,17 @@ class Checks:
             )
             spoken = {(n, a, t if kind == "cue" else None) for n, a, t, kind in spoken}
             attempts = self.ask(ATTEMPTS, name)
-            unlisted = _unlisted(row, attempts)
             self._known[name] = Known(
-                row, len(attempts), unlisted, spoken=spoken, filed=filed.get(name, [])
-            )
+                row, len(attempts), _unlisted(row, attempts), spoken=spoken,
+                filed=filed.get(name, []),
+            )  # fmt: skip
 
     # --- at the end ---
 
     def behind(self) -> set[str]:
         """Debates that are left alone because their files hold more than the database."""
-        there = {row["id"]: row["last_seq"] for row in self.rows()}
-        last = self.world.last_filed
-        return {name for name, seq in there.items() if last(name) > seq}
+        last = Folder(self.world.home).last_seq
+        return {row["id"] for row in self.rows() if last(row["id"]) > row["last_seq"]}
 
     def at_rest(self) -> bool:
         behind = self.behind() if self.world.restored else set[str]()
@@ -475,13 +465,12 @@ class Checks:
         if known is None or known.examined == known.row:
             return
         known.examined = known.row
-        told = filed(self.world.home, name)
-        for field_ in ("last_seq", "status", "stop_reason"):
+        told = self._transcript(name).get("debate", {})
+        told |= told.pop("usage", {})
+        for field_ in (
+            "last_seq", "status", "stop_reason", "input_tokens", "output_tokens", "calls",
+        ):  # fmt: skip
             same = told.get(field_) == known.row[field_]
-            self.hold(same, "files and database agree", f"{name}: {field_} in transcript.json")
-        used = told.get("usage", {})
-        for field_ in ("input_tokens", "output_tokens", "calls"):
-            same = used.get(field_) == known.row[field_]
             self.hold(same, "files and database agree", f"{name}: {field_} in transcript.json")
         if self.world.chance.random() > EXAMINED:
             return

@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
+from math import inf
 from random import Random
 from typing import Any, Protocol
 
@@ -36,6 +37,7 @@ class ScheduledLoop(VirtualLoop):
         self._chance = chance
         self._queues: dict[Actor | None, deque[asyncio.Handle]] = {None: deque()}
         self.steps = 0
+        self.halted = False  # by whoever has seen enough
         self.trouble: Callable[[str, BaseException | None], None] = lambda message, error: None
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
@@ -78,7 +80,9 @@ class ScheduledLoop(VirtualLoop):
                 actor.kill()
         return True
 
-    def run_while(self, goes_on: Callable[[], bool]) -> None:
-        """Do one step after the other, as long as there is one and that says so."""
-        while goes_on() and self._step():
-            pass
+    def run(self, until: float = inf, done: Callable[[], bool] = lambda: False) -> bool:
+        """Do one step after the other until that time or event. Returns whether it came."""
+        while not self.halted and self._now < until and not done():
+            if not self._step():
+                return False
+        return not self.halted

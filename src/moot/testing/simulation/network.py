@@ -27,27 +27,17 @@ class SimulatedBus(MemoryBus):
         if not isinstance(event, Delta):
             self._world.checks.announced(event)
         super().publish(event)
-        if isinstance(event, Delta):
-            return
-        for other in self._world.others(self._process):
-            self._send(other, lambda bus, e=event: bus.hear_hint(e.debate_id, e.seq))
+        if not isinstance(event, Delta):
+            self._send(lambda bus: bus._hint and bus._hint({event.debate_id: event.seq}))
 
     def nudge(self, debate_id: str) -> None:
         self._process.check_alive()
+        self._send(lambda bus: bus._nudged and bus._nudged(debate_id))
+
+    def _send(self, tell: Callable[["SimulatedBus"], object]) -> None:
         for other in self._world.others(self._process):
-            self._send(other, lambda bus: bus.hear_nudge(debate_id))
-
-    def hear_hint(self, debate_id: str, seq: int) -> None:
-        if self._hint:
-            self._hint({debate_id: seq})
-
-    def hear_nudge(self, debate_id: str) -> None:
-        if self._nudged:
-            self._nudged(debate_id)
-
-    def _send(self, other: "Process", tell: Callable[["SimulatedBus"], None]) -> None:
-        for delay in self._world.delays():
-            self._world.in_process(other, delay, lambda: tell(other.bus))
+            for delay in self._world.delays():
+                self._world.in_process(other, delay, lambda bus=other.bus: tell(bus))
 
 
 class Post:

@@ -1,6 +1,7 @@
 """People: they make debates, use every verb at any moment, and read along."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ ON_STATIONS = ("schedule", "air", "run", "cancel", "start")
 SEATS = [{"name": "Ada", "model": "claude:a"}, {"name": "Ben", "model": "openai:b"}]
 BRISK = {"max_turn_seconds": 5}
 """The shortest silence that moot allows: time that passes costs steps."""
+NOTHING_MISSED = "a reader misses nothing"
+Work = Callable[[Service], Awaitable[object]]
 STATION = {
     "name": "One",
     "id": "one",
@@ -88,7 +91,7 @@ class People:
             world.later(0.5, lambda: self.ask(verb, debate))
             return
         process = world.chance.choice(servers)
-        work = self._verb(verb, debate)
+        work = self._work(verb, debate)
         if work is None:
             return
         world.note(f"{process.name} is asked to {verb} {(debate or '')[-6:]}")
@@ -102,39 +105,39 @@ class People:
 
         process.spawn(told)
 
-    def _verb(self, verb: str, debate: str | None) -> Callable[[Service], Awaitable[object]] | None:
-        making: dict[str, Callable[[Service], Awaitable[object]]] = {
-            "make": self._make(request(self._world.chance), None),
-            "make twice": self._make_twice(request(self._world.chance)),
+    def _work(self, verb: str, debate: str | None) -> Work | None:
+        """What a server does for that verb. None: it needs a debate, and there is none."""
+        chance = self._world.chance
+        asked, again, key = request(chance), request(chance), f"key-{chance.randint(1, 2)}"
+        new: dict[str, Work] = {
+            "make": lambda s: self._make(s, asked),
+            "make twice": lambda s: self._make_twice(s, again, key),
             "council": self._council,
             "station": self._station,
             "schedule": lambda s: s.stations.schedule("one"),
             "air": lambda s: s.stations.air("one"),
         }
-        if verb in making:
-            return making[verb]
         if verb in ("run", "cancel"):
             debate = self._waiting() or debate
-        if debate is None:
-            return None
-        chosen = debate
-        using: dict[str, Callable[[Service], Awaitable[object]]] = {
-            "stop": self._stop(chosen),
-            "end": lambda s: s.end(chosen),
-            "pause": lambda s: s.pause(chosen),
-            "pause at once": self._pause_at_once(chosen),
-            "resume": lambda s: s.resume(chosen),
-            "retry": lambda s: s.retry(chosen),
-            "retry with another": lambda s: s.retry(chosen, "openai:other"),
-            "skip": lambda s: s.skip(chosen),
-            "read": lambda s: s.turns(chosen),
-            "report": lambda s: s.report(chosen),
-            "remake the report": lambda s: s.remake_report(chosen),
-            "run": lambda s: s.stations.run(chosen),
-            "cancel": lambda s: s.stations.cancel(chosen),
-            "start": lambda s: s.start(chosen),
+        if verb in new or debate is None:
+            return new.get(verb)
+        known: dict[str, Callable[[Service, str], Awaitable[object]]] = {
+            "stop": self._stop,
+            "end": Service.end,
+            "pause": Service.pause,
+            "pause at once": self._pause_at_once,
+            "resume": Service.resume,
+            "retry": Service.retry,
+            "retry with another": lambda s, id_: s.retry(id_, "openai:other"),
+            "skip": Service.skip,
+            "read": Service.turns,
+            "report": Service.report,
+            "remake the report": Service.remake_report,
+            "run": lambda s, id_: s.stations.run(id_),
+            "cancel": lambda s, id_: s.stations.cancel(id_),
+            "start": Service.start,
         }
-        return using[verb]
+        return lambda service: known[verb](service, debate)
 
     def _waiting(self) -> str | None:
         """One of the conversations that wait for their time on air."""
@@ -150,45 +153,26 @@ class People:
                 self._readers[debate_id] = 0
         self._world.checks.made.add(debate_id)
 
-    def _make(
-        self, asked: dict[str, Any], once: Once | None
-    ) -> Callable[[Service], Awaitable[str]]:
-        async def make(service: Service) -> str:
-            motion = asked["motion"]
-            rest = {name: value for name, value in asked.items() if name != "motion"}
-            debate = await service.create(motion, **rest, once=once)
-            self._known(debate.id)
-            return debate.id
+    async def _make(self, service: Service, asked: dict[str, Any], once: Once | None = None) -> str:
+        debate = await service.create(**asked, once=once)
+        self._known(debate.id)
+        return debate.id
 
-        return make
-
-    def _make_twice(self, asked: dict[str, Any]) -> Callable[[Service], Awaitable[object]]:
-        key = f"key-{self._world.chance.randint(1, 2)}"
-        make = self._make({**asked, "motion": key}, Once(key, key))
+    async def _make_twice(self, service: Service, asked: dict[str, Any], key: str) -> None:
         rule = "a request with a key is carried out once"
-
-        async def twice(service: Service) -> None:
-            for _ in range(2):
-                try:
-                    made = await make(service)
-                except StorageError as error:
-                    known = "No free id" not in str(error)  # as if it were another request
-                    self._world.checks.hold(known, rule, f"{key}: {error}")
-                    return
-                known = self._keys.setdefault(key, made)
-                self._world.checks.hold(known == made, rule, key)
-
-        return twice
+        for _ in range(2):
+            try:
+                made = await self._make(service, {**asked, "motion": key}, Once(key, key))
+            except StorageError as error:
+                known = "No free id" not in str(error)  # as if it were another request
+                self._world.checks.hold(known, rule, f"{key}: {error}")
+                return
+            known = self._keys.setdefault(key, made)
+            self._world.checks.hold(known == made, rule, key)
 
     async def _council(self, service: Service) -> None:
-        debate = await service.council(
-            {
-                "problem": "What now?",
-                "output_type": "decision",
-                **BRISK,
-            }
-        )
-        self._known(debate.id)
+        asked = {"problem": "What now?", "output_type": "decision", **BRISK}
+        self._known((await service.council(asked)).id)
 
     async def _station(self, service: Service) -> None:
         for name in ("Ada", "Ben"):
@@ -196,19 +180,13 @@ class People:
         missed = self._world.chance.choice(("air", "skip"))
         await service.stations.create({**STATION, "missed": missed})
 
-    def _stop(self, debate_id: str) -> Callable[[Service], Awaitable[object]]:
-        async def stop(service: Service) -> None:
-            await service.stop(debate_id)
-            self._world.checks.stop_accepted(debate_id)
+    async def _stop(self, service: Service, debate_id: str) -> None:
+        await service.stop(debate_id)
+        self._world.checks.stop_accepted(debate_id)
 
-        return stop
-
-    def _pause_at_once(self, debate_id: str) -> Callable[[Service], Awaitable[object]]:
-        async def pause(service: Service) -> None:
-            self._world.called_off = True
-            await service.pause(debate_id, at_once=True)
-
-        return pause
+    async def _pause_at_once(self, service: Service, debate_id: str) -> None:
+        self._world.called_off = True
+        await service.pause(debate_id, at_once=True)
 
     # --- readers ---
 
@@ -219,7 +197,8 @@ class People:
             process, done = self._reading.get(debate_id, (None, None))
             if process is None or done is None or not process.alive or done():
                 process = self._world.chance.choice(servers)
-                self._reading[debate_id] = process, process.spawn(self._reader(debate_id))
+                reading = partial(self._read, debate_id=debate_id, restored=self._world.restored)
+                self._reading[debate_id] = process, process.spawn(reading)
 
     def forget(self) -> None:
         """An older database: readers begin anew, and keys are not known."""
@@ -227,21 +206,18 @@ class People:
         self._readers = dict.fromkeys(self._readers, 0)
         self._reading.clear()
 
-    def _reader(self, debate_id: str) -> Callable[[Service], Awaitable[object]]:
-        restored = self._world.restored
-
-        async def read(service: Service) -> None:
-            after = self._readers[debate_id]
-            async for event in service.follow(debate_id, after):
-                if isinstance(event, Delta):
-                    continue
-                if restored != self._world.restored:
-                    return
-                self._world.checks.read(debate_id, after, event.seq)
-                after = event.seq
-                self._readers[debate_id] = max(after, self._readers[debate_id])
-
-        return read
+    async def _read(self, service: Service, debate_id: str, restored: int) -> None:
+        after = self._readers[debate_id]
+        async for event in service.follow(debate_id, after):
+            if isinstance(event, Delta):
+                continue
+            if restored != self._world.restored:
+                return
+            self._world.checks.hold(
+                event.seq == after + 1, NOTHING_MISSED, f"{debate_id}: {event.seq} after {after}"
+            )
+            after = event.seq
+            self._readers[debate_id] = max(after, self._readers[debate_id])
 
     def unread(self) -> list[str]:
         """What somebody who reads along has not read to its end."""
@@ -256,4 +232,4 @@ class People:
     def check_readers(self) -> None:
         """By now everybody has read everything."""
         for unread in self.unread():
-            self._world.checks.fail("a reader misses nothing", unread)
+            self._world.checks.fail(NOTHING_MISSED, unread)

@@ -54,23 +54,14 @@ class SimulatedRecords(Folder):
         for path, data in files.items():
             if self._world.full:
                 raise OSError(errno.ENOSPC, "No space left on device", str(path))
-            if self._world.faults.strikes(self._process):
+            if self._world.faults.strikes():
                 self._process.kill()
                 self._process.check_alive()
             super()._write({path: data})
 
 
-def filed(home: Path, debate_id: str) -> dict[str, Any]:
-    """The debate as its transcript has it; nothing if that cannot be read."""
-    return _transcript(home, debate_id).get("debate", {})
-
-
-def filed_turns(home: Path, debate_id: str) -> list[dict[str, object]] | None:
-    """The turns that a debate's transcript holds; None if it cannot be read."""
-    return _transcript(home, debate_id).get("turns")
-
-
-def _transcript(home: Path, debate_id: str) -> dict[str, Any]:
+def transcript(home: Path, debate_id: str) -> dict[str, Any]:
+    """What the debate's transcript holds; nothing if it cannot be read."""
     path = home / "records" / "debates" / debate_id / "transcript.json"
     try:
         found = json.loads(path.read_bytes())

@@ -99,8 +99,8 @@ class SimulatedDatabase:
                 job.error = StorageError(AWAY)
         else:
             self._writer.run(jobs)
-            world.committed(process)
-            if world.chance.random() < world.lost_replies:
+            world.checks.committed(process.name)
+            if world.chance.random() < world.rate(world.plan.lost_replies):
                 world.count("reply lost")
                 for job in jobs:
                     job.error = StorageError("Nobody knows whether that was written.")

@@ -46,14 +46,14 @@ class Vendor:
         self._process.check_alive()
         world = self._world
         noted = world.checks.called(self._process, call)
-        how = "well"
+        how, bad = "well", world.rate(world.plan.bad_models)
         if world.poisoned(call):
             how = str(world.plan.poison)
             world.count(f"reply {how}")
-        elif world.bad_models and world.checks.is_wanted(call.debate.id) and world.likely():
+        elif bad and world.checks.is_wanted(call.debate.id) and world.likely():
             how = "refused"  # for good, and while somebody waits for it to halt
             world.count("reply error")
-        elif world.chance.random() < world.bad_models:
+        elif world.chance.random() < bad:
             how = world.chance.choice(ILL)
             world.count(f"reply {how}")
         try:
@@ -73,7 +73,7 @@ class Vendor:
             raise
 
     async def _wait(self, call: Call, say: Say, how: str) -> None:
-        chance, slow = self._world.chance, self._world.slow_models
+        chance, slow = self._world.chance, self._world.rate(self._world.plan.slow_models)
         if how == "mute":
             await asyncio.sleep(1e6)
         if how == "endless":

@@ -5,7 +5,8 @@ import hashlib
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from contextvars import Context
 from dataclasses import dataclass
 from functools import cache
@@ -20,7 +21,6 @@ from moot.engine.service import Service
 from moot.errors import MootError
 from moot.ports import Call
 from moot.settings import Settings
-from moot.store.files import Folder
 from moot.store.reindex import reindex
 from moot.testing.simulation.backend import Backend, FileBackend, PostgresBackend
 from moot.testing.simulation.checks import FINAL, Broken, Checks
@@ -67,10 +67,10 @@ class World:
         self.plan = draw(self.chance)
         self.home = home
         self.loop = ScheduledLoop(self.chance)
-        self.loop.trouble = self._trouble
-        self.settings = _settings(self.plan).model_copy(update={"home": home})
-        if url:
-            self.settings = self.settings.model_copy(update={"database_url": SecretStr(url)})
+        self.loop.trouble = lambda message, error: self.checks.escaped(error, message)
+        place = {"home": home, "database_url": SecretStr(url) if url else None}
+        settings = _settings(self.plan.shape, self.plan.report_model)
+        self.settings = settings.model_copy(update=place)
         self.backend: Backend = PostgresBackend(url) if url else FileBackend(self.settings.file)
         self.checks = Checks(self)
         self.people = People(self)
@@ -92,17 +92,9 @@ class World:
 
     # --- chance and time ---
 
-    @property
-    def bad_models(self) -> float:
-        return 0.0 if self.healing else self.plan.bad_models
-
-    @property
-    def slow_models(self) -> float:
-        return 0.0 if self.healing else self.plan.slow_models
-
-    @property
-    def lost_replies(self) -> float:
-        return 0.0 if self.healing else self.plan.lost_replies
+    def rate(self, planned: float) -> float:
+        """How likely something is now."""
+        return 0.0 if self.healing else planned
 
     def wall(self) -> float:
         return EPOCH + self.loop.time() + self.ahead
@@ -182,16 +174,28 @@ class World:
             wait = self.chance.random() * 10
             self.later(wait, lambda: self.settled or self.start(serves=process.serves))
 
-    def committed(self, process: Process) -> None:
-        self.checks.committed(process.name)
-
     def troubled(self, process: Process, begin: float, end: float) -> bool:
         """Whether a process, or what it needs, was out of order at some time between the two."""
         stopped = process.stopped or any(begin - 30 <= at <= end for at in process.stops)
         away = any(first < end and last > begin - 5 for first, last in self.outages)
-        return stopped or away or bool(self.lost_replies)
+        return stopped or away or bool(self.rate(self.plan.lost_replies))
 
-    def stop_all(self) -> None:
+    @contextmanager
+    def offline(self, text: str) -> Generator[None]:
+        """Everything is stopped meanwhile, and started again."""
+        kinds = [one.serves for one in self.processes] or [True]
+        self._stop_all()
+        self.note(text)
+        yield
+        for serves in kinds:
+            self.start(serves=serves)
+
+    def forget(self) -> None:
+        """The database is another one."""
+        self.checks.forget()
+        self.people.forget()
+
+    def _stop_all(self) -> None:
         settled, self.settled = self.settled, True  # nobody is started again for this
         for process in list(self.processes):
             process.kill()
@@ -206,7 +210,7 @@ class World:
         with self.loop.current():
             try:
                 self._begin()
-                self._go_until(lambda: self.loop.time() >= self.plan.busy)
+                self.loop.run(self.plan.busy)
                 self._heal()
                 self._rest()
                 self._ask_again()
@@ -221,20 +225,12 @@ class World:
     def _begin(self) -> None:
         plan = self.plan
         self.note(str(plan))
-        if plan.shape == "home":
-            for _ in range(plan.processes):
-                self.start(serves=True)
-        else:
-            self.start(serves=True)
-            for _ in range(plan.processes - 1):
-                self.start(serves=False)
+        for number in range(plan.processes):
+            self.start(serves=plan.shape == "home" or number == 0)
         self.people.begin()
         self.faults.schedule()
         for place in range(6):
             self.later(1.0 + place * plan.busy / 4, self.people.read_along)
-
-    def _go_until(self, done: Callable[[], bool]) -> None:
-        self.loop.run_while(lambda: self.checks.broken is None and not done())
 
     def _heal(self) -> None:
         """No more faults. What is stopped goes on, and what is missing is started."""
@@ -257,39 +253,28 @@ class World:
 
     def _reindex(self) -> None:
         """An operator brings the database up to the files, with nothing else under way."""
-        self.note("reindex --from-files")
-        kinds = [one.serves for one in self.processes]
-        self.stop_all()
-        clerk = Process(self, "home/clerk", serves=True)
-        self.past.append(clerk)
-        self.checks.paused = True  # what it writes is not what a debate does
-        task = clerk.context.run(
-            self.loop.create_task, reindex(clerk.database, self.home, from_files=True)
-        )
-        self._go_until(task.done)
-        clerk.kill()
-        self.checks.paused = False
-        self.checks.forget()
-        self.people.forget()
-        for serves in kinds or [True]:
-            self.start(serves=serves)
+        with self.offline("reindex --from-files"):
+            clerk = Process(self, "home/clerk", serves=True)
+            self.past.append(clerk)
+            self.checks.paused = True  # what it writes is not what a debate does
+            task = clerk.context.run(
+                self.loop.create_task, reindex(clerk.database, self.home, from_files=True)
+            )
+            self.loop.run(done=task.done)
+            clerk.kill()
+            self.checks.paused = False
+            self.forget()
 
     def _rest(self) -> None:
         """Every debate comes to rest, and then everything about it is right."""
-        until, looked, looks = self.loop.time() + QUIET_SECONDS, 0.0, 0
-
-        def quiet() -> bool:
-            nonlocal looked
-            if self.loop.time() < looked:
-                return self.loop.time() > until
-            looked = self.loop.time() + 1.0
-            return self.checks.at_rest() or self.loop.time() > until
-
+        until, looks = self.loop.time() + QUIET_SECONDS, 0
         while True:
-            self._go_until(quiet)
+            while not (quiet := self.checks.at_rest()) and self.loop.time() <= until:
+                if not self._let_pass(1.0):
+                    break
             if self.checks.broken:
                 return
-            if not self.checks.at_rest():
+            if not quiet:
                 stuck = [row for row in self.checks.rows() if row["status"] not in FINAL]
                 self.checks.fail("every debate comes to rest", str(stuck))
                 return
@@ -302,20 +287,22 @@ class World:
         self.checks.finish()
         self.people.check_readers()
 
-    def _let_pass(self, seconds: float) -> None:
-        until = self.loop.time() + seconds
-        self._go_until(lambda: self.loop.time() >= until)
+    def _let_pass(self, seconds: float) -> bool:
+        return self.loop.run(self.loop.time() + seconds)
 
     def _ask_again(self) -> None:
         """What waits for a person goes on to its end once somebody says so."""
         waiting: list[dict[str, Any]] = []
         for _ in range(6):
-            waiting = [row for row in self.checks.rows() if row["status"] == "paused"]
-            waiting = [row for row in waiting if row["id"] not in self.checks.behind()]
+            behind = self.checks.behind()
+            waiting = [
+                row
+                for row in self.checks.rows()
+                if row["status"] == "paused"
+                and row["id"] not in behind
+                and not self.is_poisoned(row["id"])
+            ]
             if not waiting or self.checks.broken:
-                return
-            waiting = [row for row in waiting if not self.is_poisoned(row["id"])]
-            if not waiting:
                 return
             for row in waiting:
                 self._in_some(_go_on(row["id"], retry=bool(row["failure"])))
@@ -326,13 +313,6 @@ class World:
 
     def is_poisoned(self, debate_id: str) -> bool:
         return bool(self.plan.poison) and self.people.debates[:1] == [debate_id]
-
-    def _trouble(self, message: str, error: BaseException | None) -> None:
-        if error is not None and not isinstance(error, MootError | GeneratorExit):
-            self.checks.fail("errors are said, not thrown", f"{message}: {error!r}")
-
-    def last_filed(self, debate_id: str) -> int:
-        return Folder(self.home).last_seq(debate_id)
 
     def _dispose(self) -> None:
         """Throw all coroutines away. Whatever they still do does not reach the world."""
@@ -354,17 +334,13 @@ class World:
 
 
 @cache
-def _settings_of(shape: str, report_model: bool) -> Settings:
+def _settings(shape: str, report_model: bool) -> Settings:
+    """Made once: reading the environment takes longer than many a schedule's first minute."""
     cluster = {"broker_url": "amqp://nowhere"} if shape == "cluster" else {}
     return Settings(
         model="claude:x", report_model="claude:writer" if report_model else None,
         lease_seconds=LEASE_SECONDS, disabled_formats=(), **cluster,  # type: ignore[arg-type]
     )  # fmt: skip
-
-
-def _settings(plan: Plan) -> Settings:
-    """Made once: reading the environment takes longer than many a schedule's first minute."""
-    return _settings_of(plan.shape, plan.report_model)
 
 
 def _go_on(debate_id: str, *, retry: bool) -> Callable[[Service], object]:
