@@ -637,7 +637,7 @@ def test_no_answer_fills_the_memory(fault: str) -> None:
 
 def test_two_hundred_calls_at_once() -> None:
     async def crowd(router: Router, server: Wire) -> None:
-        server.pause = 0.3
+        server.together = 200
         models = [f"{VENDORS[place % 4]}:wire-steady" for place in range(200)]
         replies = await asyncio.gather(
             *(router.speak(call(m, patience.seconds(30)), _nothing) for m in models)

@@ -326,6 +326,7 @@ class Wire:
     pause: float = 0.01  # between the pieces of a slow answer
     open: int = 0  # connections
     peak: int = 0
+    together: int = 0  # a steady answer begins once so many connections have been open at once
     _server: asyncio.Server | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
 
@@ -463,6 +464,8 @@ class Wire:
 
     async def _steady(self, dialect: Dialect, _: Request, writer: asyncio.StreamWriter) -> None:
         """Slow, but it comes to its end."""
+        while self.peak < self.together:
+            await asyncio.sleep(0.01)
 
         async def events() -> AsyncIterator[bytes]:
             for event in _events(dialect, PIECES, "stop"):
