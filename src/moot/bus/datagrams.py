@@ -8,7 +8,7 @@ now. Over Redis there are `interest` and `here`, too.
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, cast
 
 from moot.core.events import Delta, Speech
@@ -35,20 +35,18 @@ class Outbox:
     """What is collected until it is sent: pieces of one speech are joined, the order is kept."""
 
     def __init__(self) -> None:
-        self._said: list[_Joined | Item] = []
-        self._open: dict[SpeechKey, _Joined] = {}
+        self._said: list[list[Delta] | Item] = []  # the pieces of a speech, or something else
+        self._open: dict[SpeechKey, list[Delta]] = {}
         self._hints: dict[str, int] = {}
         self._nudges: dict[str, None] = {}
 
     def say(self, delta: Delta) -> None:
-        joined = self._open.get(key_of(delta))
-        if joined and delta.offset == joined.end and delta.instruction is None:
-            joined.pieces.append(delta.text)
-            joined.end += len(delta.text)
+        pieces = self._open.get(key_of(delta))
+        if pieces and delta.instruction is None and follows(delta, pieces[-1]):
+            pieces.append(delta)
         else:
-            joined = _Joined(delta, [delta.text], delta.offset + len(delta.text))
-            self._open[key_of(delta)] = joined
-            self._said.append(joined)
+            self._open[key_of(delta)] = pieces = [delta]
+            self._said.append(pieces)
 
     def cease(self, speech: Speech) -> None:
         self._open.pop(key_of(speech), None)
@@ -63,25 +61,20 @@ class Outbox:
     def take(self) -> list[Item]:
         items: list[Item] = []
         for said in self._said:
-            if isinstance(said, _Joined):
-                items.extend(delta_items(replace(said.first, text="".join(said.pieces))))
+            if isinstance(said, list):
+                items.extend(delta_items(replace(said[0], text="".join(one.text for one in said))))
             else:
                 items.append(said)
         items.extend({"kind": "nudge", "debate_id": debate_id} for debate_id in self._nudges)
         if self._hints:
-            of = self._hints if len(self._hints) <= HINTS else {}
-            items.append({"kind": "commit", "of": of})
+            items.append({"kind": "commit", "of": self._hints if len(self._hints) <= HINTS else {}})
         self._said, self._open, self._hints, self._nudges = [], {}, {}, {}
         return items
 
 
-@dataclass(slots=True)
-class _Joined:
-    """Consecutive deltas of one speech."""
-
-    first: Delta
-    pieces: list[str]
-    end: int  # the offset of what comes next
+def follows(delta: Delta, before: Delta) -> bool:
+    """Whether the one goes on where the other ends."""
+    return delta.offset == before.offset + len(before.text)
 
 
 def packed(sender: str, items: Iterable[Item]) -> Iterator[bytes]:
@@ -104,27 +97,17 @@ def _datagram(sender: str, lines: list[str]) -> bytes:
 
 
 def cease_item(speech: Speech) -> Item:
-    debate_id, number, actor, target = key_of(speech)
-    key = {"debate_id": debate_id, "round": number, "actor": actor, "target": target}
-    return {"kind": "cease", **key}
+    key = zip(("debate_id", "round", "actor", "target"), key_of(speech), strict=True)
+    return {"kind": "cease", **dict(key)}
 
 
 def delta_items(delta: Delta) -> Iterator[Item]:
-    """A delta, or several where its text is long."""
+    """A delta, or several if its text is long."""
     for start in range(0, max(1, len(delta.text)), PIECE):  # an empty one takes back, or announces
-        told = {} if start or delta.instruction is None else {"instruction": delta.instruction}
-        yield {
-            "kind": "delta",
-            "debate_id": delta.debate_id,
-            "round": delta.round,
-            "stage": delta.stage,
-            "actor": delta.actor,
-            "target": delta.target,
-            "text": delta.text[start : start + PIECE],
-            "at": delta.at,
-            "offset": delta.offset + start,
-            **told,
-        }
+        told = None if start else delta.instruction
+        text = delta.text[start : start + PIECE]
+        piece = replace(delta, text=text, offset=delta.offset + start, instruction=told)
+        yield {"kind": "delta", **asdict(piece)}
 
 
 def read_delta(item: Any) -> Delta | None:
@@ -147,7 +130,7 @@ def read_delta(item: Any) -> Delta | None:
 
 
 def read_ids(found: Any) -> list[str]:
-    """Those that can be a debate's, of a list or of a mapping's keys."""
+    """Those of a list, or of a mapping's keys, that can be a debate's."""
     ids = list(cast("list[Any]", found)) if isinstance(found, list | dict) else []
     return [id_ for id_ in ids if isinstance(id_, str) and _ID.fullmatch(id_)]
 

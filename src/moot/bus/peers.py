@@ -24,22 +24,20 @@ class Peers:
         self._folder = folder
         self._links: dict[str, socket.socket] = {}
 
-    def any(self) -> bool:
-        return bool(self._links)
-
     def names(self) -> list[str]:
         return list(self._links)
 
     def look(self, me: str) -> None:
-        """See who is there now. Raises PermissionError where the folder is not ours alone."""
+        """See who is there now. Raises PermissionError if the folder is not ours alone."""
+        names: set[str] = set()
         try:
             check_private(self._folder.parent)
             check_private(self._folder)
             names = {path.name for path in self._folder.glob("*.sock")} - {me}
         except PermissionError:
             raise
-        except OSError:  # no folder, so nobody
-            names: set[str] = set()
+        except OSError as error:
+            log.debug("nobody is there: %s", error)
         for name in self._links.keys() - names:
             self._links.pop(name).close()
         for name in filter(NAME.fullmatch, names):
@@ -51,12 +49,11 @@ class Peers:
             return False
         try:
             link.send(datagram)
+            return True
         except ConnectionError:
             self._connect(name)
         except OSError as error:  # its buffer is full: it will ask for what it missed
             log.debug("%s was not told: %s", name, error)
-        else:
-            return True
         return False
 
     def close(self) -> None:

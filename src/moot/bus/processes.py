@@ -43,7 +43,10 @@ class LocalBus(SharedBus):
 
     async def start(self) -> None:
         try:
-            self._socket = self._bound()
+            try:
+                self._socket = self._bind()
+            except FileNotFoundError:  # whoever left last took the folder away just now
+                self._socket = self._bind()
         except OSError as error:
             self._fall_silent(error)
             return
@@ -98,7 +101,7 @@ class LocalBus(SharedBus):
     def _others(self) -> bool:
         if time.monotonic() >= self._look_at:
             self._look()
-        return self._peers.any()
+        return bool(self._peers.names())
 
     def _reaches(self, name: str) -> bool:
         self._look()
@@ -119,12 +122,6 @@ class LocalBus(SharedBus):
             log.warning("other processes on this home will not be heard: %s", error)
         self._look_at = NEVER
         self._peers.close()
-
-    def _bound(self) -> socket.socket:
-        try:
-            return self._bind()
-        except FileNotFoundError:  # whoever left last took the folder away just now
-            return self._bind()
 
     def _bind(self) -> socket.socket:
         for folder in (self._folder.parent, self._folder):

@@ -34,6 +34,7 @@ START_SECONDS = CLOSE_SECONDS = 0.4
 MOST_WAITING = 8 << 20  # bytes to be sent; what comes on top of them is dropped
 MOST_INTERESTS = 100_000
 IDS = 500  # debates that one item names
+AWAY = "Redis is away, other machines are heard through the log only"
 _WORK = ("hello", "interest", "nudge")
 
 
@@ -176,7 +177,10 @@ class RedisBus(SharedBus):
             try:
                 await self._session()
             except Exception as error:
-                self._warn(error)
+                if not self._warned:
+                    why = str(error) or repr(error)
+                    log.warning(f"{AWAY}: %s", why)
+                self._warned = True
             if self._connected:
                 wait = FIRST_WAIT
             self._connected = False
@@ -187,12 +191,6 @@ class RedisBus(SharedBus):
             await asyncio.sleep(wait * (0.75 + secrets.randbelow(500) / 1000))
             wait = min(2 * wait, LAST_WAIT)
 
-    def _warn(self, error: Exception) -> None:
-        if not self._warned:
-            why = str(_first(error)) or repr(error)
-            log.warning("Redis is away, other machines are heard through the log only: %s", why)
-        self._warned = True
-
     async def _session(self) -> None:
         """One connection to hear and one to send: what ends one ends both."""
         self._wake.set()
@@ -202,6 +200,8 @@ class RedisBus(SharedBus):
                 tasks.create_task(self._listen(pubsub))
                 tasks.create_task(self._send(pubsub))
                 tasks.create_task(self._beat())
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None
         finally:
             with suppress(Exception):
                 async with asyncio.timeout(CLOSE_SECONDS / 2):
@@ -269,36 +269,31 @@ class Interest:
 
     def __init__(self) -> None:
         self._until: dict[str, dict[str, float]] = {}  # by debate, then by process
-        self._count = 0
 
     def __contains__(self, debate_id: str) -> bool:
         return debate_id in self._until
 
     def take(self, name: str, debates: Iterable[str]) -> list[str]:
-        """Which of them are new."""
+        """Note them. Returns those that are new."""
         until, new = time.monotonic() + INTEREST_SECONDS, list[str]()
+        room = MOST_INTERESTS - sum(map(len, self._until.values()))
         for debate_id in debates:
-            known = self._until.get(debate_id, {})
-            if name not in known:
-                if self._count >= MOST_INTERESTS:
+            if name not in self._until.get(debate_id, {}):
+                if len(new) >= room:
                     continue
-                self._count += 1
                 new.append(debate_id)
-                known = self._until.setdefault(debate_id, known)
-            known[name] = until
+            self._until.setdefault(debate_id, {})[name] = until
         return new
 
     def sweep(self) -> None:
         now = time.monotonic()
-        left = {
-            debate_id: {name: until for name, until in known.items() if until > now}
-            for debate_id, known in self._until.items()
-        }
-        self._until = {debate_id: known for debate_id, known in left.items() if known}
-        self._count = sum(map(len, self._until.values()))
+        for debate_id, known in list(self._until.items()):
+            self._until[debate_id] = {name: until for name, until in known.items() if until > now}
+            if not self._until[debate_id]:
+                del self._until[debate_id]
 
     def clear(self) -> None:
-        self._until, self._count = {}, 0
+        self._until.clear()
 
 
 def _called_off() -> bool:
@@ -315,10 +310,3 @@ async def _within(seconds: float, event: asyncio.Event) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
-
-
-def _first(error: BaseException) -> BaseException:
-    """What went wrong first, where tasks failed together."""
-    if isinstance(error, BaseExceptionGroup):
-        return _first(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
-    return error

@@ -10,21 +10,12 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from moot.bus.datagrams import (  # fmt: skip
-    NAME,
-    Item,
-    Outbox,
-    cease_item,
-    delta_items,
-    key_of,
-    packed,
-    read_delta,
-    read_hints,
-    read_ids,
-)
+from moot.bus import datagrams
+from moot.bus.datagrams import NAME, Item, Outbox, key_of, read_delta, read_hints, read_ids
 from moot.bus.foreign import Foreign
 from moot.bus.memory import MemoryBus
 from moot.core.events import Delta, Event, Speech, StatusChanged, TurnCommitted
@@ -115,13 +106,14 @@ class SharedBus(MemoryBus, ABC):
         due = time.monotonic() + seconds
         if self._timer and self._due <= due:
             return
-        loop = _running_loop()
-        if loop is None or seconds <= 0:
-            self._flush()
-            return
-        if self._timer:
-            self._timer.cancel()
-        self._due, self._timer = due, loop.call_later(seconds, self._flush)
+        if seconds > 0:
+            with suppress(RuntimeError):  # no loop is running: it is sent at once
+                timer = asyncio.get_running_loop().call_later(seconds, self._flush)
+                if self._timer:
+                    self._timer.cancel()
+                self._due, self._timer = due, timer
+                return
+        self._flush()
 
     def _flush(self) -> None:
         if self._timer:
@@ -153,13 +145,9 @@ class SharedBus(MemoryBus, ABC):
             self._telling.pop(name, None)
 
     async def _answer(self, name: str, debates: Collection[str] | None = None) -> None:
-        own = [
-            speech
-            for debate_id, spoken in self._speeches.items()
-            if debates is None or debate_id in debates
-            for speech in spoken
-        ]
-        for datagram in packed(self._name, self._so_far(own)):
+        told = [id_ for id_ in self._speeches if debates is None or id_ in debates]
+        own = [speech for id_ in told for speech in self._speeches[id_]]
+        for datagram in datagrams.packed(self._name, self._so_far(own)):
             if not await self._deliver(name, datagram):
                 return
 
@@ -173,9 +161,9 @@ class SharedBus(MemoryBus, ABC):
                 if len(delta.text) == told and asked is None:
                     break
                 rest = replace(delta, text=delta.text[told:], offset=told, instruction=asked)
-                yield from delta_items(rest)
+                yield from datagrams.delta_items(rest)
                 told, asked = len(delta.text), None
-        yield from (cease_item(speech) for speech in own if not self._spoken(speech))
+        yield from (datagrams.cease_item(speech) for speech in own if not self._spoken(speech))
 
     def _spoken(self, speech: Speech) -> bool:
         return any(speech is other for other in self._speeches.get(speech.debate_id, ()))
@@ -204,7 +192,7 @@ class SharedBus(MemoryBus, ABC):
         try:
             packet: Any = json.loads(datagram)
         except (ValueError, RecursionError) as error:
-            log.debug("a datagram that is no JSON: %s", error)
+            log.debug("a datagram is not JSON: %s", error)
             return
         match packet:
             case {"from": str(sender), "said": [*items]} if NAME.fullmatch(sender):
@@ -227,7 +215,11 @@ class SharedBus(MemoryBus, ABC):
             case {"kind": "hello"}:
                 self._owe(sender, self._speeches.keys())
             case {"kind": "delta"} if delta := read_delta(item):
-                self._hear_delta(sender, delta)
+                taken = self._foreign.take(sender, delta)
+                if taken == "new":
+                    self.relay(delta)
+                elif taken == "missed":
+                    self._ask(sender, delta.debate_id)
             case {
                 "kind": "cease",
                 "debate_id": str(debate_id),
@@ -238,15 +230,6 @@ class SharedBus(MemoryBus, ABC):
                 self._foreign.cease(sender, (debate_id, number, actor, target))
             case _:
                 log.debug("%s said something unknown", sender)
-
-    def _hear_delta(self, sender: str, delta: Delta) -> None:
-        match self._foreign.take(sender, delta):
-            case "new":
-                self.relay(delta)
-            case "missed":
-                self._ask(sender, delta.debate_id)
-            case "old":
-                pass
 
     def _may_ask(self, what: str) -> bool:
         now = time.monotonic()
@@ -269,10 +252,3 @@ def _call(told: Callable[[T], None] | None, what: T, name: str) -> None:
             told(what)
     except Exception:
         log.exception("whoever waits for %s failed", name)
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
