@@ -14,11 +14,12 @@ from celery import Celery
 from celery.exceptions import SecurityWarning
 
 from moot.bootstrap import broker, new_loop, open_service
+from moot.dispatch.celery import WAVE
 from moot.engine.service import Service
 from moot.metrics import Metrics
 from moot.ports import Speaker
 from moot.settings import Settings
-from moot.worker import figures, tasks
+from moot.worker import figures
 from moot.worker.pool import LoopPool
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,11 @@ def run(
     beside.start()
     service = opened.result()
     try:
-        tasks.register(app, service)
+
+        @app.task(name=WAVE)
+        async def wave(debate_id: str, place: str) -> None:  # pyright: ignore[reportUnusedFunction]
+            await service.wave(debate_id, place)
+
         _consume(app, loop, service, settings, ready)
     finally:
         loop.call_soon_threadsafe(ended.set)
