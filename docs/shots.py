@@ -43,7 +43,7 @@ def _debates(server: Served) -> tuple[str, str]:
     asked = {"problem": PROBLEM, "output_type": "decision", "constraints": ["no downtime"]}
     council = server.http.post("/debates/council", json=asked).json()["id"]
     server.create("Is remote work better than the office?", format="duel")
-    server.wait(council, seconds=120)
+    server.wait(council)
     seats = [{"name": "Ada", "stance": "pro"}, {"name": "Ben", "stance": "con"}]
     live = server.create(MOTION, format="classic", participants=seats)["id"]
     while server.http.get(f"/debates/{live}").json()["progress"]["done"] < 9:
