@@ -36,6 +36,26 @@ def test_the_map_shows_every_module_with_what_it_does() -> None:
     )
 
 
+def test_the_text_above_the_map_names_only_files_that_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text().partition("<!-- map -->")[0]
+    named = set(re.findall(r"`([a-z_]+[a-z_/]*/[\w.]+\.(?:py|toml|ts|svelte|md|json))`", text))
+    assert len(named) > 30
+    for name in named:
+        assert (ROOT / name).exists() or (made().SOURCE / name).exists(), name
+
+
+def test_the_functions_on_the_path_of_a_turn_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text().partition("<!-- map -->")[0]
+    named = re.findall(r"`(\w+/\w+)\.(\w+)`", text)
+    functions = {
+        (module, name) for module, name in named if name not in ("py", "toml", "md", "json")
+    }
+    assert len(functions) > 10
+    for module, name in functions:
+        source = (made().SOURCE / f"{module}.py").read_text()
+        assert re.search(rf"\b(def|class) {name}\b", source), f"{module}.{name}"
+
+
 def test_no_module_name_is_used_twice() -> None:
     make = made()
     names = [path.stem for path in make.SOURCE.rglob("*.py") if "migrations" not in path.parts]
@@ -50,8 +70,8 @@ def test_the_example_format_of_the_docs_is_a_format() -> None:
     assert parse(example[1], "panel.toml").name == "panel"
 
 
-def test_every_link_of_the_readme_leads_somewhere() -> None:
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+def test_every_link_of_the_docs_leads_somewhere() -> None:
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
