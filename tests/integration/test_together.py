@@ -13,7 +13,7 @@ import pytest
 
 from moot.core.debate import Debate
 from moot.errors import DuplicateError, NotFoundError, StateError
-from moot.store import group, runs
+from moot.store import runs
 from moot.store.postgres import PostgresDatabase
 from moot.store.query import Connection
 from moot.testing.store_contract import a_debate
@@ -185,7 +185,7 @@ def test_it_would_hold_them_up_if_it_was_waited_for(
     def lock(conn: Connection, ids: list[str]) -> dict[str, Debate]:
         return {one: runs.load(conn, one, lock=True) for one in sorted(ids)}
 
-    monkeypatch.setattr(group.runs, "lock", lock)
+    monkeypatch.setattr(runs, "lock", lock)
 
     async def work(db: PostgresDatabase) -> None:
         with psycopg.connect(url) as other:

@@ -1,6 +1,5 @@
 """Statements in a pipeline: they wait for no answer, and writes go together."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,7 +7,7 @@ from typing import Any, cast
 
 import psycopg
 
-from moot.store.query import Cursor
+from moot.store.query import Cursor, Write
 
 Driver = psycopg.Connection[tuple[Any, ...]]
 
@@ -23,17 +22,15 @@ class Piped:
     def __init__(self, driver: Driver, pipeline: psycopg.Pipeline) -> None:
         self.driver = driver
         self._pipeline = pipeline
-        self._held: list[tuple[str, Mapping[str, Any]]] = []
-        self._tables: set[str] = set()
-        self.sent = 0  # writes that are not held back any more
+        self._held: list[tuple[Write, Mapping[str, Any]]] = []
+        self.sent = 0  # statements that are not held back any more
 
-    def execute(self, sql: Any, params: Any = None, /, prepare: bool | None = None) -> Cursor:
-        table = _written(sql) if isinstance(params, Mapping) else None
-        if table is None or table in self._tables:
+    def execute(self, sql: Any, params: Any = None, /, **how: Any) -> Cursor:
+        if not isinstance(sql, Write):
             self.flush()
-        if table is None:
-            return self.ask(sql, params, prepare)
-        self._tables.add(table)
+            return self.ask(sql, params, **how)
+        if any(sql.table == held.table for held, _ in self._held):
+            self.flush()
         self._held.append((sql, cast("Mapping[str, Any]", params)))
         return NOTHING
 
@@ -41,43 +38,44 @@ class Piped:
         """Send the writes that were held back."""
         if not self._held:
             return
-        sql, places = _joined(tuple(sql for sql, _ in self._held))
+        sql, places = joined(tuple(sql for sql, _ in self._held))
         values = [self._held[place][1][name] for place, name in places]
-        self.forget()
+        self._held.clear()
         self.sent += 1
         psycopg.RawCursor(self.driver).execute(sql, values)
 
     def forget(self) -> None:
         """Whoever asked for what is held back has thought better of it."""
         self._held.clear()
-        self._tables.clear()
 
-    def ask(self, sql: Any, params: Any = None, prepare: bool | None = None) -> "Answer":
-        return Answer(self.driver.execute(sql, params, prepare=prepare), self._pipeline)
+    def ask(self, sql: Any, params: Any = None, **how: Any) -> "Answer":
+        self.sent += 1
+        return Answer(self.driver.execute(sql, params, **how), self._pipeline)
+
+
+class _Numbers(dict[str, str]):
+    """The number of each name in a statement, given when it is first asked for."""
+
+    def __init__(self, place: int, places: list[tuple[int, str]]) -> None:
+        super().__init__()
+        self._place, self._places = place, places
+
+    def __missing__(self, name: str) -> str:
+        self._places.append((self._place, name))
+        self[name] = f"${len(self._places)}"
+        return self[name]
 
 
 @lru_cache(maxsize=1024)
-def _written(sql: str) -> str | None:
-    """The one table that a statement writes to; None where it reads another, or writes none."""
-    found = re.match(r"(?:INSERT INTO|UPDATE|DELETE FROM) (debate_\w+)", sql)
-    return found[1] if found and "SELECT" not in sql else None
-
-
-@lru_cache(maxsize=1024)
-def _joined(statements: tuple[str, ...]) -> tuple[bytes, list[tuple[int, str]]]:
+def joined(statements: tuple[str, ...]) -> tuple[bytes, list[tuple[int, str]]]:
     """Several writes as one statement, and which value of which write each of its numbers stands
-    for: psycopg reads names anew each time where there are many. Each write sees what was there
-    before all of them."""
+    for: psycopg reads names anew each time if there are many. Each write sees what was there
+    before all of them.
+
+    SQLAlchemy writes parameters for Python's own `%`, which is what DB-API calls pyformat.
+    """
     places: list[tuple[int, str]] = []
-
-    def numbered(place: int, sql: str) -> str:
-        def number(name: re.Match[str]) -> str:
-            places.append((place, name[1]))
-            return f"${len(places)}"
-
-        return re.sub(r"%\((\w+)\)s", number, sql)
-
-    *first, last = [numbered(place, sql).replace("%%", "%") for place, sql in enumerate(statements)]
+    *first, last = [sql % _Numbers(place, places) for place, sql in enumerate(statements)]
     before = ", ".join(f"w{place} AS ({sql})" for place, sql in enumerate(first))
     return (f"WITH {before} {last}" if before else last).encode(), places
 

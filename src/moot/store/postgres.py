@@ -12,14 +12,15 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Callable, Generator
-from concurrent.futures import Future
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from moot.errors import DuplicateError, InputError, StorageError
+from moot.store import runs
+from moot.store.jobs import Job, Together, deliver
 from moot.store.query import Connection
 
 try:
@@ -33,8 +34,7 @@ except ImportError:
         "MOOT_DATABASE_URL",
     ) from None
 
-from moot.store.group import Job, deliver, together  # after the sentence on what is missing
-from moot.store.piped import Answer, Driver, Piped
+from moot.store.piped import Answer, Driver, Piped  # after the sentence on what is missing
 
 logging.getLogger("psycopg").setLevel(logging.ERROR)  # what it warns of is dealt with here
 
@@ -170,11 +170,15 @@ class LostReplyError(Exception):
         self.xid, self.life, self.result = xid, life, result
 
 
+class TornError(Exception):
+    """One raised after some of it was sent: the whole transaction has to be taken back."""
+
+
 class PostgresDatabase:
     """Runs functions on Postgres, and knows what time it is there: the one clock of all machines.
 
     Functions of different writes run at the same time, in different threads. With no connections,
-    there are none: see `write_now`.
+    there are no threads: see `write_now`.
     """
 
     def __init__(
@@ -184,31 +188,20 @@ class PostgresDatabase:
         self.resolved = 0  # commits whose reply was lost, and that were done
         self.repeated = 0  # times that a function was run again
         self._timed = timed  # takes the seconds of each write, from asking to committed
-        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._local = threading.local()
         self._lock = threading.Lock()
         self._drivers: set[Driver] = set()
         self._ending = threading.Event()  # who tries again gives up
         self._ended = threading.Event()  # nothing is begun any more
         self._ahead: float | None = None  # of this machine's monotonic clock
-        self._grouped: SimpleQueue[Job | None] = SimpleQueue()
-        self._threads = [
-            threading.Thread(target=self._work_together, name="moot-postgres", daemon=True),
-            *(
-                threading.Thread(target=self._work, name=f"moot-postgres-{number}", daemon=True)
-                for number in range(1, max(connections, 2))
-            ),
-        ]
-        if connections == 0:
-            self._threads.clear()
-            return
-        for thread in self._threads:
-            thread.start()
-        try:
-            self._greet()
-        except BaseException:
-            self.close()
-            raise
+        self._together = Together("moot-postgres", self._write_together, TOGETHER)
+        self._pool = ThreadPoolExecutor(max(connections - 1, 1), "moot-postgres")
+        if connections:
+            try:  # wait for the first connection, or what is wrong with it
+                self._pool.submit(self.read_now, lambda _: None).result()
+            except BaseException:
+                self.close()
+                raise
 
     async def write(self, fn: Callable[[Connection], T], row: str | None = None) -> T:
         """Run `fn` in a transaction; it is committed when this returns.
@@ -216,17 +209,20 @@ class PostgresDatabase:
         Whoever is cancelled while waiting has still asked: the write goes on.
         """
         began = time.monotonic()
-        result = await (self._in_group(fn, row) if row else self._in_pool(lambda: self._alone(fn)))
+        self._check_open()
+        asked = self._together.ask(fn, row) if row else self._in_pool(lambda: self._alone(fn))
+        result = await asked
         if self._timed:
             self._timed(time.monotonic() - began)
         return result
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
         """Run `fn` on what is committed, with no transaction around it."""
+        self._check_open()
         return await self._in_pool(lambda: self.read_now(fn))
 
     async def ping(self) -> None:
-        """Raises StorageError where a write would fail."""
+        """Raises StorageError if a write would fail."""
         await self.write(lambda _: None)
 
     def now(self) -> float:
@@ -242,77 +238,70 @@ class PostgresDatabase:
     def close(self) -> None:
         """Finish what is under way, but wait for no server that is away; then let go of it."""
         self._ending.set()
-        self._grouped.put(None)
-        for _ in self._threads:
-            self._jobs.put(None)
-        until = time.monotonic() + CLOSING_SECONDS
-        for thread in self._threads:
-            thread.join(max(0.0, until - time.monotonic()))
-        self._ended.set()
-        for driver in self._open():
-            _hang_up(driver)  # a thread may be waiting for an answer
-        for thread in self._threads:
-            thread.join()
+        hanging_up = threading.Timer(CLOSING_SECONDS, self._hang_up)
+        hanging_up.start()
+        self._together.close()
+        self._pool.shutdown()
+        hanging_up.cancel()
         for driver in self._open():
             driver.close()
 
-    # --- in the pool ---
+    def _hang_up(self) -> None:
+        """Threads may be waiting for an answer."""
+        self._ended.set()
+        for driver in self._open():
+            with suppress(OSError, psycopg.Error):
+                line = socket.socket(fileno=os.dup(driver.pgconn.socket))
+                with closing(line):
+                    line.shutdown(socket.SHUT_RDWR)
+
+    def _check_open(self) -> None:
+        if self._ending.is_set():
+            raise StorageError(f"{self.place.name} is being closed.")
 
     async def _in_pool(self, work: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
+        return await asyncio.shield(loop.run_in_executor(self._pool, work))
 
-        def job() -> None:
-            try:
-                result = work()
-            except BaseException as error:  # whoever waits must hear of it, whatever it is
-                answer, given = _fail, error
-            else:
-                answer, given = _give, result
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(answer, future, given)
+    # --- what is written together ---
 
-        if self._ending.is_set():
-            raise StorageError(f"{self.place.name} is being closed.")
-        self._jobs.put(job)
-        return await future
+    def _write_together(self, jobs: Sequence[Job]) -> None:
+        """Those that need a transaction of their own get it in the pool."""
+        self._share(jobs)
+        for job in jobs:
+            if job.apart:
+                self._pool.submit(self._do_apart, job)
 
-    def _work(self) -> None:
-        while job := self._jobs.get():
-            job()
-
-    async def _in_group(self, fn: Callable[[Connection], T], row: str) -> T:
-        if self._ending.is_set():
-            raise StorageError(f"{self.place.name} is being closed.")
-        loop = asyncio.get_running_loop()
-        job = Job(fn, row, loop, loop.create_future())
-        self._grouped.put(job)
-        return await job.future
-
-    def _work_together(self) -> None:
-        """All writes that wait and are each about one debate go into one transaction."""
-        while job := self._grouped.get():
-            jobs = [job]
-            while len(jobs) < TOGETHER and not self._grouped.empty():
-                if more := self._grouped.get():
-                    jobs.append(more)
-                else:
-                    self._grouped.put(None)
-                    break
-            self._do_together(jobs)
-            for job in jobs:
-                if job.apart:
-                    self._jobs.put(lambda job=job: self._do_apart(job))
-            deliver([job for job in jobs if not job.apart])
-
-    def _do_together(self, jobs: list[Job]) -> None:
+    def _share(self, jobs: Sequence[Job]) -> None:
         """All that can be done in one transaction; what is to be done apart is marked so."""
         try:
-            self._alone(lambda conn: together(conn, jobs))
+            self._alone(lambda conn: self._do_together(conn, jobs))
         except Exception as error:
             away = isinstance(error, StorageError) and not isinstance(error, DuplicateError)
-            for job in jobs:  # where one of them was refused, each is done by itself
+            for job in jobs:  # if one of them was refused, each is done by itself
                 job.error, job.apart = error, not away
+
+    def _do_together(self, conn: Connection, jobs: Sequence[Job]) -> None:
+        """Each is about one debate, whose row it locks. Nobody waits for a row that somebody else
+        has locked: what is about it is done apart. It may run twice, and begins anew each time."""
+        piped = cast(Piped, conn.driver)
+        conn.seen = runs.lock(conn, list({job.row or "" for job in jobs}))
+        locked = set(conn.seen)
+        for job in jobs:
+            job.result, job.error, job.apart = None, None, job.row not in locked
+            if job.apart:
+                continue
+            sent = piped.sent
+            try:
+                job.result = job.fn(conn)
+                piped.flush()
+            except psycopg.Error:
+                raise
+            except Exception as error:
+                if piped.sent != sent:
+                    raise TornError from error
+                piped.forget()
+                job.error = error
 
     def _do_apart(self, job: Job) -> None:
         self._do_alone(job)
@@ -324,14 +313,13 @@ class PostgresDatabase:
         except BaseException as error:  # whoever waits must hear of it, whatever it is
             job.error = error
 
-    def write_now(self, jobs: list[Job]) -> None:
+    def write_now(self, jobs: Sequence[Job]) -> None:
         """Do these in the calling thread, as the threads here would; each has its result then.
 
         For whoever decides alone what happens when. Jobs without a row are done by themselves.
         """
-        shared = [job for job in jobs if job.row]
-        if shared:
-            self._do_together(shared)
+        if shared := [job for job in jobs if job.row]:
+            self._share(shared)
         for job in jobs:
             if job.apart or not job.row:
                 self._do_alone(job)
@@ -340,23 +328,10 @@ class PostgresDatabase:
         """The same, for a read."""
         return self._run(lambda session: fn(session.conn))
 
+    # --- a transaction ---
+
     def _alone(self, fn: Callable[[Connection], T]) -> T:
         return self._run(lambda session: self._transact(session, fn))
-
-    def _greet(self) -> None:
-        """Wait for the first connection, or what is wrong with it."""
-        greeted: Future[None] = Future()
-
-        def job() -> None:
-            try:
-                self._run(lambda _: None)
-            except BaseException as error:
-                greeted.set_exception(error)
-            else:
-                greeted.set_result(None)
-
-        self._jobs.put(job)
-        greeted.result()
 
     def _run(self, work: Callable[[Session], T]) -> T:
         """Try until it goes through, or patience is over."""
@@ -508,16 +483,6 @@ def reading(url: str, seconds: float = 0.0) -> Generator[Connection]:
             raise place.trouble(error) from error
 
 
-def _give(future: asyncio.Future[Any], result: Any) -> None:
-    if not future.done():  # else nobody waits any more
-        future.set_result(result)
-
-
-def _fail(future: asyncio.Future[Any], error: Any) -> None:
-    if not future.done():
-        future.set_exception(error)
-
-
 def _first(error: BaseException) -> BaseException:
     """What went wrong first: the statements after it were skipped, and say no more than that."""
     while isinstance(error, errors.PipelineAborted) and error.__context__ is not None:
@@ -544,10 +509,3 @@ def _shut_out(error: BaseException) -> bool:
     if not isinstance(error, psycopg.OperationalError) or error.sqlstate:
         return False
     return any(words in str(error) for words in SHUT_OUT)
-
-
-def _hang_up(driver: Driver) -> None:
-    with suppress(OSError, psycopg.Error):
-        line = socket.socket(fileno=os.dup(driver.pgconn.socket))
-        with closing(line):
-            line.shutdown(socket.SHUT_RDWR)

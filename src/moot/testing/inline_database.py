@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from moot.store import schema
-from moot.store.database import Job, Writer, connect, deliver, storage_error
+from moot.store.database import Writer, connect, storage_error
+from moot.store.jobs import Job, deliver
 from moot.store.query import Connection
 from moot.testing.virtual import EPOCH
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from moot.store.database import Job, Writer, connect
+from moot.store.database import Writer, connect
+from moot.store.jobs import Job
 from moot.store.query import Connection
 from moot.store.tables import metadata
 from moot.testing.inline_database import make_database
@@ -113,12 +114,7 @@ class _PostgresWriter:
         self._database = database
 
     def run(self, jobs: Sequence[Job]) -> None:
-        from moot.store import group
-
-        sent = [group.Job(job.fn, job.row or "", job.loop, job.future) for job in jobs]
-        self._database.write_now(sent)
-        for job, done in zip(jobs, sent, strict=True):
-            job.result, job.error = done.result, done.error
+        self._database.write_now(jobs)
 
     def close(self) -> None:
         """The connection is everybody's."""

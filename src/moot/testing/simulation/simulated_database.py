@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from moot.errors import StorageError
-from moot.store.database import Job, deliver
+from moot.store.jobs import Job, deliver
 from moot.store.query import Connection
 
 if TYPE_CHECKING:
