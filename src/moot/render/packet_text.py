@@ -3,7 +3,22 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from moot.core.change import Record
 from moot.core.clean import escape
+from moot.outcome.result import Result
+
+
+def document(came_to: Result) -> str:
+    """The packet of a debate as a document."""
+    return markdown(came_to.packet, came_to.consensus["missing"])
+
+
+def note(came_to: Result) -> Record | None:
+    """The record that was written back, as the database knows it; None if there is none."""
+    path, said = came_to.path, came_to.record
+    if path is None or said is None:
+        return None
+    return Record(path, said["type"], said["title"], document(came_to), said["createdAt"])
 
 
 def markdown(packet: Mapping[str, Any], missing: Sequence[Mapping[str, Any]] = ()) -> str:

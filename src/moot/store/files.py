@@ -6,12 +6,13 @@ import json
 import logging
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from moot.core.debate import Debate, Turn
 from moot.core.events import StatusChanged
@@ -33,6 +34,8 @@ REPORT = ("report.json", "report.md", "report.html")
 DECISION = ("consensus.json", "final-packet.json", "final-packet.md")
 WRITTEN = ("debates", "decisions", "worklogs")
 """The folders in `records`."""
+MAX_BYTES = 256 * 1024 * 1024
+"""No file of moot's comes near, nor do all files of a folder."""
 _TEMPORARY = ".tmp"
 _HEAD = 1 << 18  # bytes of a transcript that hold all of its debate but what was said
 _LAST_SEQ = re.compile(rb'^  "last_seq": (\d{1,12}),?$', re.MULTILINE)
@@ -72,9 +75,11 @@ class Folder:
     ) -> Filed | None:
         """Write all files of a debate; the manifest last, so that it never promises too much."""
         root = self._path(debate.id)
+        if root.is_symlink():
+            raise StorageError(f"{root} is a link, which is not followed. Move it away.")
         try:
             (root / "rounds").mkdir(parents=True, exist_ok=True)
-            with _alone(root):
+            with at_rest(root, fcntl.LOCK_EX):
                 there = _read(root / MANIFEST)
                 filed_seq = self.last_seq(debate.id)
                 if filed_seq > debate.last_seq:
@@ -109,20 +114,19 @@ class Folder:
 
     def last_seq(self, debate_id: str) -> int:
         """Up to which entry of the log the files go; 0 if there are none."""
-        root, listed, told = self._path(debate_id), 0, 0
-        with suppress(*_DAMAGED):
-            listed = int(json.loads((root / MANIFEST).read_bytes())["lastSeq"])
-        with suppress(*_DAMAGED), (root / "transcript.json").open("rb") as transcript:
+        root, told = self._path(debate_id), 0
+        with suppress(*_DAMAGED), plain_file(root / "transcript.json") as transcript:
             # it is written before the manifest, and its beginning says how far it goes
             found = _LAST_SEQ.search(transcript.read(_HEAD))
             told = int(found[1]) if found else 0
-        return max(listed, told)
+        with suppress(*_DAMAGED):
+            told = max(told, int(_parsed(root / MANIFEST)["lastSeq"]))
+        return told or _last_turn(root)
 
     def reading(self, debate: Debate) -> Reading | None:
         """What a model wrote of the debate, if the report of the same state of it holds that."""
-        path = self._path(debate.id) / REPORT[0]
         with suppress(*_DAMAGED):
-            read = of_report(json.loads(path.read_bytes()))
+            read = of_report(_parsed(self._path(debate.id) / REPORT[0]))
             same = self.last_seq(debate.id) == debate.last_seq
             return read if same and isinstance(read, Reading) else None
         return None
@@ -131,9 +135,12 @@ class Folder:
         """When the debate ended by its files, if they go one entry further than the database."""
         if self.last_seq(debate.id) != debate.last_seq + 1:
             return None
-        filed = _filed(self._path(debate.id))
-        decided = filed.get("status") == "completed" and filed.get("outcome")
-        return filed.get("ended_at") if decided else None
+        with suppress(*_DAMAGED):
+            filed = _parsed(self._path(debate.id) / "transcript.json")["debate"]
+            return (
+                filed["ended_at"] if filed["status"] == "completed" and filed["outcome"] else None
+            )
+        return None
 
     def _write(self, files: dict[Path, bytes]) -> None:
         for path, data in files.items():
@@ -162,35 +169,54 @@ def _there(folder: Path) -> Path:
 
 
 @contextmanager
-def _alone(folder: Path) -> Generator[None]:
-    """One writer at a time, among the threads and the processes of this machine."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
+def at_rest(folder: Path, lock: int = fcntl.LOCK_SH) -> Generator[None]:
+    """Nobody writes to the folder meanwhile, so that what is read there belongs together.
 
-
-@contextmanager
-def at_rest(folder: Path) -> Generator[None]:
-    """Nobody writes to the folder meanwhile, so that what is read there belongs together."""
+    With `LOCK_EX`, one writer at a time, among the threads and the processes of this machine.
+    """
     handle = -1
     try:
-        with suppress(OSError):  # there is none, or it cannot be locked: it is read as it is
+        try:
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            fcntl.flock(handle, fcntl.LOCK_SH)
+            fcntl.flock(handle, lock)
+        except OSError:
+            if lock == fcntl.LOCK_EX:
+                raise
+            # there is none, or it cannot be locked: it is read as it is
         yield
     finally:
         if handle >= 0:
             os.close(handle)
 
 
-def _filed(root: Path) -> dict[str, Any]:
-    """The debate as its transcript has it; nothing if that cannot be read."""
-    with suppress(*_DAMAGED):
-        return dict(json.loads((root / "transcript.json").read_bytes())["debate"])
-    return {}
+@contextmanager
+def plain_file(path: Path) -> Generator[BinaryIO]:
+    """A file to read; no link is followed, and no pipe waited for."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ValueError("it is not a plain file")
+        yield file
+
+
+def plain_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
+    with plain_file(path) as file:
+        if os.fstat(file.fileno()).st_size > most:
+            raise ValueError("with it the folder is larger than any of moot's")
+        return file.read(most)
+
+
+def _parsed(path: Path) -> Any:
+    return json.loads(plain_bytes(path))
+
+
+def _last_turn(root: Path) -> int:
+    """As far as the files of the rounds go: they may be all that can still be read."""
+    last = 0
+    for path in root.glob("rounds/round-*.json"):
+        with suppress(*_DAMAGED):
+            last = max(last, *(int(turn["seq"]) for turn in _parsed(path)["turns"]))
+    return last
 
 
 def _layout(manifest: bytes | None) -> int:
@@ -212,8 +238,8 @@ def _tell_alike(there: bytes | None, manifest: bytes) -> bool:
 
 
 def _read(path: Path) -> bytes | None:
-    with suppress(OSError):
-        return path.read_bytes()
+    with suppress(OSError, ValueError):
+        return plain_bytes(path)
     return None
 
 
@@ -267,8 +293,7 @@ def made(
         came_to = result(debate, turns)
         files["consensus.json"] = as_json(came_to.consensus)
         files["final-packet.json"] = as_json(came_to.packet)
-        document = packet_text.markdown(came_to.packet, came_to.consensus["missing"])
-        files["final-packet.md"] = document.encode()
+        files["final-packet.md"] = packet_text.document(came_to).encode()
     whole = {
         "debate": codec.filed(debate),
         "rules": digest(debate.rules),  # those of request.json, as is what was received
@@ -320,10 +345,9 @@ def record(debate: Debate, turns: Sequence[Turn]) -> dict[str, bytes]:
     came_to = result(debate, turns)
     if came_to.path is None:
         return {}
-    document = packet_text.markdown(came_to.packet, came_to.consensus["missing"])
     return {
         came_to.path: as_json(came_to.record),
-        came_to.path.removesuffix(".json") + ".md": document.encode(),
+        came_to.path.removesuffix(".json") + ".md": packet_text.document(came_to).encode(),
     }
 
 

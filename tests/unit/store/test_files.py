@@ -1,0 +1,72 @@
+"""The folder of a debate that somebody has put something else into."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from moot.core.debate import Debate, Turn
+from moot.errors import StorageError
+from moot.store.files import Folder
+from moot.testing.store_contract import a_debate, a_turn
+
+
+@pytest.fixture
+def turns() -> list[Turn]:
+    seats = a_debate().participants
+    return [
+        replace(a_turn(seq, actor=seat.id, name=seat.name), data=None)
+        for seq, seat in enumerate(seats, start=1)
+    ]
+
+
+@pytest.fixture
+def debate(turns: list[Turn]) -> Debate:
+    return a_debate().but(status="paused", last_seq=len(turns), turn_count=len(turns))
+
+
+@pytest.fixture
+def root(tmp_path: Path, debate: Debate, turns: list[Turn]) -> Path:
+    folder = Folder(tmp_path)
+    assert folder.file(debate, turns)
+    assert folder.last_seq(debate.id) == debate.last_seq
+    return Path(folder.folder(debate.id))
+
+
+def test_rounds_say_how_far_files_go_if_nothing_else_can(
+    tmp_path: Path, root: Path, debate: Debate
+) -> None:
+    for name in ("manifest.json", "transcript.json"):
+        (root / name).write_text("{")
+    (root / "rounds" / "round-7.json").write_text("[")
+    assert Folder(tmp_path).last_seq(debate.id) == debate.last_seq
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(
+    tmp_path: Path, root: Path, debate: Debate, turns: list[Turn]
+) -> None:
+    for name in ("manifest.json", "transcript.json", "report.json"):
+        (root / name).unlink()
+        os.mkfifo(root / name)
+    folder = Folder(tmp_path)
+    assert folder.last_seq(debate.id) == debate.last_seq, "the rounds say so"
+    assert folder.reading(debate) is None
+    assert folder.ended_at(debate.but(last_seq=debate.last_seq - 1)) is None
+    assert folder.file(debate, turns)
+    assert json.loads((root / "manifest.json").read_bytes())["lastSeq"] == debate.last_seq
+
+
+def test_nothing_is_written_through_a_link(
+    tmp_path: Path, debate: Debate, turns: list[Turn]
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    folder = Folder(tmp_path / "home")
+    root = Path(folder.folder(debate.id))
+    root.parent.mkdir(parents=True)
+    root.symlink_to(elsewhere)
+    with pytest.raises(StorageError, match="is a link, which is not followed"):
+        folder.file(debate, turns)
+    assert list(elsewhere.iterdir()) == []
