@@ -1,6 +1,7 @@
 """The debates themselves: one row each, with cursor, counters and lease."""
 
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import astuple, fields
 from functools import lru_cache
@@ -18,6 +19,8 @@ from moot.store.query import Connection, Query, adding, any_of, by, changing, ke
 from moot.store.rows import same, usage_of, usage_row
 from moot.store.tables import formats, runs
 from moot.wire import codec
+
+log = logging.getLogger(__name__)
 
 PROGRESS = [
     "degraded", "next_round", "next_stage", "next_actor", "next_target", "wave_done", "round",
@@ -103,10 +106,12 @@ def load(conn: Connection, debate_id: str, *, lock: bool = False) -> Debate:
         return known
     rows = (LOCKED if lock else BY_ID).rows(conn, {"id": debate_id})
     if not rows:
-        raise NotFoundError(
-            f"There is no debate {debate_id}. `moot list` shows what there is.", "id"
-        )
+        raise unknown(debate_id)
     return decoded(conn, rows[0])
+
+
+def unknown(debate_id: str) -> NotFoundError:
+    return NotFoundError(f"There is no debate {debate_id}. `moot list` shows what there is.", "id")
 
 
 def lock(conn: Connection, debate_ids: Sequence[str]) -> dict[str, Debate]:
@@ -133,11 +138,17 @@ def change(conn: Connection, before: Debate, after: Debate) -> None:
 
 
 def by_numbers(conn: Connection, numbers: Sequence[int]) -> list[Debate]:
-    """Those debates, in that order."""
+    """Those debates, in that order, but for what cannot be read: one damaged row hides no list."""
     rows: dict[int, dict[str, Any]] = {}
     for some in parts(runs.c.number, numbers):
         rows |= {row["number"]: row for row in BY_NUMBERS.rows(conn, some)}
-    return [decoded(conn, rows[number]) for number in numbers]
+    debates: list[Debate] = []
+    for number in numbers:
+        try:
+            debates.append(decoded(conn, rows[number]))
+        except Exception as error:  # whatever a damaged row makes the readers do
+            log.warning("the row of %s cannot be read: %r", rows[number]["id"], error)
+    return debates
 
 
 def counts(conn: Connection) -> dict[str, int]:

@@ -179,6 +179,18 @@ def test_an_id_or_number_that_is_taken_is_said(path: Path) -> None:
     with_store(path, act)
 
 
+@pytest.mark.parametrize("column", ["participants", "limits", "format_digest", "phases"])
+def test_a_row_that_cannot_be_read_hides_no_other(
+    driver: sqlite3.Connection, column: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    conn, debates = Connection("sqlite", driver), [one_of_many(number) for number in range(3)]
+    for debate in debates:
+        runs.create(conn, debate)
+    driver.execute(f"UPDATE debate_runs SET {column} = '{{' WHERE id = ?", (debates[1].id,))
+    assert lists.find(conn, Search()).debates == [debates[2], debates[0]]
+    assert debates[1].id in caplog.text
+
+
 class Overtaken(Database):
     """Another process keeps the same key first, whenever this one has looked for it."""
 
