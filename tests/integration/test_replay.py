@@ -571,8 +571,9 @@ def test_no_more_of_a_folder_is_read_than_a_debate_can_hold(
     for name in ("a", "b"):
         with (folder / name).open("wb") as file:
             file.truncate(4000)
-    data = replaying._read_all(folder, found := replaying._Findings())
-    assert sum(map(len, data.values())) <= size + 5000
+    found = replaying._Folder(tmp_path, copy.id)
+    found.read_all()
+    assert sum(map(len, found.data.values())) <= size + 5000
     assert any("with it the folder is larger than any of moot's" in issue for issue in found.issues)
     monkeypatch.setattr(replaying, "MAX_ENTRIES", 8)
     issues = read_folder(tmp_path, copy.id).issues

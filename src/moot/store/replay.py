@@ -2,7 +2,7 @@
 
 Every file but the request, the transcript and the manifest follows from these three; of the
 report, also from what a model wrote of the debate, which report.json holds. So a replay reads
-those, makes all the others again, and compares byte by byte: an edit is found even where somebody
+those, makes all the others again, and compares byte by byte: an edit is found even if somebody
 mended the manifest after it.
 """
 
@@ -10,11 +10,11 @@ import hashlib
 import json
 import os
 import re
-import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, cast
+from typing import Any, Literal, cast
 
 from pydantic import ValidationError
 
@@ -27,25 +27,19 @@ from moot.core.status import FINAL, RUNNABLE
 from moot.errors import PacketError
 from moot.outcome import packet
 from moot.outcome.result import result
+from moot.render.layout import LAYOUT, LAYOUTS
 from moot.render.reading import Read, Reading, of_report
 from moot.store import files
+from moot.store.files import MANIFEST, MAX_BYTES, REPORT, plain_bytes
 from moot.wire.codec import read_debate, read_status, read_turn
 
-MAX_BYTES = 256 * 1024 * 1024
-"""No file of moot's comes near, nor do all files of a folder."""
 MAX_ENTRIES = 10_000
 """Files and folders below a debate's; a debate has 2,000 rounds at most."""
 MAX_DEPTH = 60
 MAX_LISTED = 20
 """So many differences of one file are listed; the others are counted."""
-
-REPORT = frozenset(files.REPORT)
-"""Known by the manifest alone, where `files.contents` does not make them."""
-
 PLACE = "records/debates/"
 
-P = ParamSpec("P")
-_RECORD = re.compile(r"writeback:(records/(?:decisions|worklogs)/(debate_[0-9a-z_]+)\.json)")
 _ROUND = re.compile(r"rounds/round-([0-9]{1,9})\.json")
 _TEMPORARY = re.compile(r"(.*/)?\.[^/]*\.tmp")
 
@@ -56,7 +50,7 @@ class Replay:
 
     id: str
     found: bool  # whether there is a folder at all
-    debate: Debate | None  # None where request.json and transcript.json do not give one
+    debate: Debate | None  # None if request.json and transcript.json do not give one
     turns: tuple[Turn, ...]
     events: tuple[StatusChanged, ...]
     documents: Mapping[str, Any]  # every JSON file that can be read, by its name in the folder
@@ -78,10 +72,52 @@ class Replay:
         return {name for name in said if isinstance(name, str)}
 
 
-class _Findings:
-    def __init__(self) -> None:
+def read_folder(home: Path, debate_id: str) -> Replay:
+    """Rebuild a debate from its files. Whatever they hold, this gives issues, not errors."""
+    folder = _Folder(home, check_id(debate_id))
+    with files.at_rest(folder.root):
+        folder.read_all()
+    folder.parse_all()
+    folder.check_manifest()
+    folder.rebuild()
+    if folder.debate:
+        with folder.noting("transcript.json", "the debate cannot be made again from it"):
+            folder.check_log(folder.debate)
+        with folder.noting("transcript.json", "the debate cannot be made again from it"):
+            folder.check_files(folder.debate)
+        with folder.noting("transcript.json", "its turns do not fit the format"):
+            folder.debate = folder.placed(folder.debate)
+    folder.check_packet()
+    record = folder.check_record()
+    return Replay(
+        id=debate_id,
+        found=folder.root.is_dir(),
+        debate=folder.debate,
+        turns=folder.turns,
+        events=folder.events,
+        documents=folder.documents,
+        record=record,
+        read=folder.read,
+        complete=folder.complete,
+        issues=tuple(dict.fromkeys(folder.issues)),
+    )
+
+
+class _Folder:
+    """The files of a debate, while they are looked at."""
+
+    def __init__(self, home: Path, debate_id: str) -> None:
+        self.home, self.id = home, debate_id
+        self.root = home / PLACE / debate_id
         self.issues: list[str] = []
         self.complete = True
+        self.data: dict[str, bytes] = {}
+        self.documents: dict[str, Any] = {}
+        self.debate: Debate | None = None
+        self.turns: tuple[Turn, ...] = ()
+        self.events: tuple[StatusChanged, ...] = ()
+        self.read: Read = None
+        self.layout = LAYOUT
 
     def add(self, name: str, what: str) -> None:
         self.issues.append(f"{shown(name)}: {shown(what)}")
@@ -90,110 +126,226 @@ class _Findings:
         self.complete = False
         self.add(name, what)
 
+    @contextmanager
+    def noting(self, name: str, what: str, *, damage: bool = False) -> Generator[None]:
+        """Whatever hostile values make the code do becomes a finding."""
+        try:
+            yield
+        except Exception as error:
+            (self.damage if damage else self.add)(name, f"{what}: {why(error)}.")
 
-def shown(text: str) -> str:
-    """A name or a sentence as it may be printed: it can come from a hostile file."""
-    return text[:400] if text.isprintable() else ascii(text[:400])
+    # --- what is there ---
 
+    def read_all(self) -> None:
+        """Every plain file below the folder, unless it holds more than a debate can. Names from a
+        manifest never become paths."""
+        place = f"{PLACE}{self.id}"
+        if self.root.is_symlink():
+            self.damage(place, "it is a link, which is not followed.")
+            return
+        if not self.root.is_dir():
+            self.damage(place, "there is no such folder.")
+        room, entries = MAX_BYTES, 0
+        for at, below, names in os.walk(self.root, onerror=self._unreadable):
+            inside = Path(at)
+            entries += len(below) + len(names)
+            if entries > MAX_ENTRIES:
+                self.damage(place, "it holds more files than any debate has.")
+                break
+            links = [name for name in below if (inside / name).is_symlink()]
+            for name in sorted([*names, *links]):
+                path = (inside / name).relative_to(self.root).as_posix()
+                if _TEMPORARY.fullmatch(path):
+                    continue  # of a process that died half-way through a file
+                with self.noting(path, "it cannot be read", damage=True):
+                    self.data[path] = plain_bytes(inside / name, room)
+                    room -= len(self.data[path])
+            if not (names or below) and inside not in (self.root, self.root / "rounds"):
+                self.add(
+                    inside.relative_to(self.root).as_posix(), "an empty folder that is not ours."
+                )
 
-# --- from the files ---
+    def _unreadable(self, error: OSError) -> None:
+        self.damage(Path(str(error.filename)).name, f"it cannot be read: {why(error)}.")
 
+    def parse_all(self) -> None:
+        for name, content in self.data.items():
+            if name.endswith(".json"):
+                with self.noting(name, "it cannot be read", damage=True):
+                    self.documents[name] = _object(_parse(content))
 
-def read_folder(home: Path, debate_id: str) -> Replay:
-    """Rebuild a debate from its files. Whatever they hold, this gives issues, not errors."""
-    root = home / PLACE / check_id(debate_id)
-    findings = _Findings()
-    if root.is_symlink():
-        findings.damage(f"{PLACE}{debate_id}", "it is a link, which is not followed.")
-    elif not root.is_dir():
-        findings.damage(f"{PLACE}{debate_id}", "there is no such folder.")
-    with files.at_rest(root):
-        data = {} if root.is_symlink() else _read_all(root, findings)
-    documents = _parse_all(data, findings)
-    _check_manifest(debate_id, data, documents.get("manifest.json"), findings)
-    debate, turns, events = _rebuild(documents, findings)
-    read = of_report(documents.get("report.json"))
-    if debate and debate.id != debate_id:
-        findings.add("transcript.json", f"it is of {debate.id}, not of {debate_id}.")
-        debate = None
-    layout = _at(documents.get("manifest.json"), "layout")
-    layout = layout if layout in files.LAYOUTS else files.LAYOUT
-    if debate:
-        _attempt(findings, _follows, debate, turns, events, layout, findings)
-        _attempt(findings, _made_again, debate, turns, events, read, layout, data, findings)
-        debate = _cursor(debate, turns, findings)
-    _check_packet(documents, findings)
-    record = _check_record(home, debate_id, debate, turns, documents, findings)
-    return Replay(
-        id=debate_id,
-        found=root.is_dir(),
-        debate=debate,
-        turns=turns,
-        events=events,
-        documents=documents,
-        record=record,
-        read=read,
-        complete=findings.complete,
-        issues=tuple(dict.fromkeys(findings.issues)),
-    )
+    def check_manifest(self) -> None:
+        manifest, data = self.documents.get(MANIFEST), self.data
+        if MANIFEST not in data:
+            self.damage(MANIFEST, "it is missing.")
+        if manifest is None:
+            return
+        if manifest.get("layout") in LAYOUTS:
+            self.layout = manifest["layout"]
+        hashes = manifest.get("files")
+        if not isinstance(hashes, dict):
+            self.damage(MANIFEST, "it lists no files.")
+            return
+        if manifest.get("layout") not in LAYOUTS:
+            known = " or ".join(map(str, LAYOUTS))
+            self.damage(MANIFEST, f"its layout is not {known}, which this moot knows.")
+        elif files.as_json(manifest) != data[MANIFEST] or set(manifest) != files.MANIFEST_FIELDS:
+            self.damage(MANIFEST, "it is not written as moot writes it.")
+        if manifest.get("debate") != self.id:
+            self.damage(MANIFEST, "it is the manifest of another debate.")
+        hashes = cast(dict[str, Any], hashes)
+        for path, sha in hashes.items():
+            if path not in data:
+                self.damage(path, "it is missing, and the manifest lists it.")
+            elif hashlib.sha256(data[path]).hexdigest() != sha:
+                self.damage(path, "its SHA-256 is not the one in the manifest.")
+        for path in sorted(set(data) - set(hashes) - {MANIFEST}):
+            self.add(path, "the manifest does not list it.")
 
+    # --- what it says ---
 
-def _read_all(root: Path, findings: _Findings) -> dict[str, bytes]:
-    """Every plain file below the folder, unless it holds more than a debate can. Names from a
-    manifest never become paths."""
-    data: dict[str, bytes] = {}
-    room, entries = MAX_BYTES, 0
-    for place, below, names in os.walk(root, onerror=lambda error: _unreadable(error, findings)):
-        inside = Path(place)
-        entries += len(below) + len(names)
-        if entries > MAX_ENTRIES:
-            findings.damage(f"{PLACE}{root.name}", "it holds more files than any debate has.")
-            break
-        links = [name for name in below if (inside / name).is_symlink()]
-        for name in sorted([*names, *links]):
-            path = (inside / name).relative_to(root).as_posix()
-            if _TEMPORARY.fullmatch(path):
-                continue  # of a process that died half-way through a file
+    def rebuild(self) -> None:
+        """The debate from the transcript and the request's rules."""
+        self.read = of_report(self.documents.get("report.json"))
+        missing = [n for n in ("request.json", "transcript.json") if n not in self.documents]
+        for name in missing:
+            self.damage(name, "without it the debate cannot be rebuilt.")
+        whole: Any = self.documents.get("transcript.json")
+        request: Any = self.documents.get("request.json")
+        try:
+            self.turns = tuple(read_turn(said) for said in _list(whole["turns"]))
+            made = read_debate(whole["debate"], request["rules"], request.get("received"))
+            self.debate = made.but(files_seq=made.last_seq, wanted=_wanted(made))
+            said = _list(whole["events"])
+            self.events = tuple(read_status(made.id, one["seq"], one) for one in said)
+        except Exception as error:  # whatever hostile values make the validators do
+            if not missing:
+                self.add("transcript.json", f"it does not give a debate: {why(error)}.")
+        if self.debate and self.debate.id != self.id:
+            self.add("transcript.json", f"it is of {self.debate.id}, not of {self.id}.")
+            self.debate = None
+
+    def check_log(self, debate: Debate) -> None:
+        """What the transcript says of the debate follows from its own turns and events."""
+
+        def must(right: bool, what: str) -> None:
+            if not right:
+                self.add("transcript.json", what)
+
+        turns, count = self.turns, debate.turn_count
+        seqs = sorted(entry.seq for entry in (*turns, *self.events))
+        whole = len(seqs) == debate.last_seq and seqs == list(range(1, len(seqs) + 1))
+        must(whole, "its log has a gap, or an entry twice.")
+        in_order = [turn.seq for turn in turns] == sorted(turn.seq for turn in turns)
+        must(in_order, "its turns are not in the order of their seq.")
+        must(count == len(turns), f"it says {count} turns, and holds {len(turns)}.")
+        names = {seat.id: seat.name for seat in debate.seats}
+        for turn in turns:
+            whose = turn.kind == "note" or names.get(turn.actor) == turn.name
+            must(whose, f"turn {turn.seq}: its actor is not {turn.name}.")
+            told = (turn.instruction is not None) == (turn.kind == "cue")
+            must(told, f"turn {turn.seq}: cues have an instruction, and nothing else has.")
+            failed = (turn.error_code is not None) == (turn.status == "failed")
+            must(failed, f"turn {turn.seq}: failed turns have an error code, and no other has.")
+        place = (turns[-1].round, turns[-1].stage) if turns else (None, None)
+        must((debate.round, debate.stage) == place, "its round and stage are not its last turn's.")
+        halted = debate.status in FINAL or debate.status == "paused"
+        must(
+            halted or (self.layout > 1 and debate.status in RUNNABLE),
+            f"it says {debate.status}, but files are written of a debate that has begun.",
+        )
+        if self.events:
+            last = self.events[-1]
+            same = (last.status, last.reason, last.total) == (
+                debate.status, debate.stop_reason, debate.total
+            )  # fmt: skip
+            must(same, "its status is not what its last event says.")
+        if debate.outcome:
+            right = result(debate, turns).decision
+            must(debate.outcome == right, "its outcome does not follow from its turns.")
+
+    def check_files(self, debate: Debate) -> None:
+        """Every file that follows from the transcript, made again and compared."""
+        made = files.contents(debate, self.turns, self.events, self.read, self.layout)
+        del made[MANIFEST]
+        for name, right in made.items():
+            if name not in self.data:
+                self.damage(name, "it is missing.")
+            else:
+                self._compare(name, right, self.data[name], self._source(name, debate))
+        manifest = self.documents.get(MANIFEST, {})
+        said = manifest.get("lastSeq", debate.last_seq)
+        if type(said) is not int or said != debate.last_seq:
+            words = f"it says lastSeq {said!r}, and the transcript {debate.last_seq}."
+            self.add(MANIFEST, words)
+        for name in sorted(set(self.data) - {*made, *REPORT, MANIFEST}):
+            self.add(name, "nothing in transcript.json asks for it.")
+
+    def _source(self, name: str, debate: Debate) -> str:
+        if name in REPORT and isinstance(self.read, Reading):
+            return "transcript.json and the model's reading in report.json give"
+        if name != "transcript.json":
+            return "transcript.json gives"
+        same = self.documents[name].get("rules") == digest(debate.rules)
+        return "moot writes" if same else "request.json gives"
+
+    def _compare(self, name: str, right: bytes, there: bytes, source: str) -> None:
+        for what in _unlike(name, right, there, source) if right != there else ():
+            self.add(name, what)
+
+    def placed(self, debate: Debate) -> Debate:
+        """The files name the wave that comes next; which of its steps are done, the turns say."""
+        rebuilt, kept = schedule.rebuild(debate, self.turns), debate.cursor
+        if replace(rebuilt, done=kept.done) == kept:
+            return debate.but(cursor=rebuilt)
+        if debate.status not in FINAL:
+            self.add("transcript.json", "its cursor does not follow from its turns.")
+        return debate
+
+    def check_packet(self) -> None:
+        name = "final-packet.json"
+        if name not in self.documents:
+            return
+        with self.noting(name, "the packet is not valid"):
             try:
-                data[path] = _bytes(inside / name, room)
-                room -= len(data[path])
-            except (OSError, ValueError) as error:
-                findings.damage(path, f"it cannot be read: {why(error)}.")
-        rest = [name for name in below if name not in links]
-        if not (names or links or rest) and inside not in (root, root / "rounds"):
-            findings.add(inside.relative_to(root).as_posix(), "an empty folder that is not ours.")
-    return data
+                packet.validate(self.documents[name])
+            except PacketError as error:
+                self.add(name, error.message)
 
+    def check_record(self) -> Any:
+        """What was written back, compared with what the turns give."""
+        right: dict[str, bytes] = {}
+        if self.debate:
+            with self.noting("transcript.json", "the record cannot be made from it"):
+                right = files.record(self.debate, self.turns)
+        refs = _at(self.documents.get("final-packet.json"), "trace", "evidenceRefs")
+        refs = cast(list[Any], refs) if isinstance(refs, list) else []
+        record = None
+        for kind in ("decisions", "worklogs"):
+            path = f"records/{kind}/{self.id}"
+            named = f"writeback:{path}.json" in refs
+            for name in (f"{path}.json", f"{path}.md"):
+                expected = named or name in right
+                there = self._record_file(name, expected)
+                if there is None:
+                    continue
+                if self.debate and name not in right:
+                    self.add(name, "no packet names this record.")
+                self._compare(name, right.get(name, there), there, "transcript.json gives")
+                if name.endswith(".json") and expected:
+                    with self.noting(name, "it cannot be read", damage=True):
+                        record = _object(_parse(there))
+        return record
 
-def _unreadable(error: OSError, findings: _Findings) -> None:
-    findings.damage(Path(str(error.filename)).name, f"it cannot be read: {why(error)}.")
-
-
-def _bytes(path: Path, most: int = MAX_BYTES) -> bytes:
-    """A plain file's content; no link is followed, and no pipe waited for."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        info = os.fstat(handle)
-        if not stat.S_ISREG(info.st_mode):
-            raise ValueError("it is no plain file")
-        if info.st_size > most:
-            what = "it is" if info.st_size > MAX_BYTES else "with it the folder is"
-            raise ValueError(f"{what} larger than any of moot's")
-        with os.fdopen(handle, "rb", closefd=False) as file:
-            return file.read(most)
-    finally:
-        os.close(handle)
-
-
-def _parse_all(data: Mapping[str, bytes], findings: _Findings) -> dict[str, Any]:
-    documents: dict[str, Any] = {}
-    for name, content in data.items():
-        if name.endswith(".json"):
-            try:
-                documents[name] = _object(_parse(content))
-            except Exception as error:  # whatever a hostile file makes the parser do
-                findings.damage(name, f"it cannot be read: {why(error)}.")
-    return documents
+    def _record_file(self, name: str, expected: bool) -> bytes | None:
+        try:
+            return plain_bytes(self.home / name)
+        except FileNotFoundError:
+            if expected:
+                self.damage(name, "it is missing.")
+        except (OSError, ValueError) as error:
+            self.damage(name, f"it cannot be read: {why(error)}.")
+        return None
 
 
 def _parse(content: bytes) -> Any:
@@ -208,26 +360,37 @@ def _parse(content: bytes) -> Any:
     return value
 
 
+def _parts(item: Any) -> list[Any]:
+    if isinstance(item, dict):
+        return list(cast(dict[str, Any], item).values())
+    return cast(list[Any], item) if isinstance(item, list) else []
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueError("what should be a list is none")
+        raise ValueError("what should be a list is not one")
     return cast(list[Any], value)
 
 
 def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError("it holds no object")
+        raise ValueError("it does not hold an object")
     return cast(dict[str, Any], value)
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+def _at(value: Any, *keys: str) -> Any:
+    for key in keys:
+        value = cast(dict[str, Any], value).get(key) if isinstance(value, dict) else None
+    return value
 
 
-def _parts(item: Any) -> list[Any]:
-    if isinstance(item, dict):
-        return list(cast(dict[str, Any], item).values())
-    return cast(list[Any], item) if isinstance(item, list) else []
+def shown(text: str) -> str:
+    """A name or a sentence as it may be printed: it can come from a hostile file."""
+    return text[:400] if text.isprintable() else ascii(text[:400])
 
 
 def why(error: BaseException) -> str:
@@ -246,166 +409,10 @@ def why(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _attempt(findings: _Findings, check: Callable[P, None], *on: P.args, **at: P.kwargs) -> None:
-    """Run a check on values that may be of any kind."""
-    try:
-        check(*on, **at)
-    except Exception as error:  # whatever hostile values make the core do
-        findings.add("transcript.json", f"the debate cannot be made again from it: {why(error)}.")
-
-
-def _check_manifest(
-    debate_id: str, data: Mapping[str, bytes], manifest: Any, findings: _Findings
-) -> None:
-    name = "manifest.json"
-    if name not in data:
-        findings.damage(name, "it is missing.")
-    listed = _at(manifest, "files")
-    if manifest is None:
-        return
-    if not isinstance(listed, dict):
-        findings.damage(name, "it lists no files.")
-        return
-    if manifest.get("layout") not in files.LAYOUTS:
-        known = " or ".join(map(str, files.LAYOUTS))
-        findings.damage(name, f"its layout is not {known}, which this moot knows.")
-    elif files.as_json(manifest) != data[name] or set(manifest) != files.MANIFEST_FIELDS:
-        findings.damage(name, "it is not written as moot writes it.")
-    if manifest.get("debate") != debate_id:
-        findings.damage(name, "it is the manifest of another debate.")
-    hashes = cast(dict[str, Any], listed)
-    for path in hashes:
-        if path not in data:
-            findings.damage(path, "it is missing, and the manifest lists it.")
-        elif hashlib.sha256(data[path]).hexdigest() != hashes[path]:
-            findings.damage(path, "its SHA-256 is not the one in the manifest.")
-    for path in sorted(set(data) - set(hashes) - {name}):
-        findings.add(path, "the manifest does not list it.")
-
-
-# --- what the files say ---
-
-
-def _rebuild(
-    documents: Mapping[str, Any], findings: _Findings
-) -> tuple[Debate | None, tuple[Turn, ...], tuple[StatusChanged, ...]]:
-    """The debate from the transcript and the request's rules."""
-    for name in ("request.json", "transcript.json"):
-        if name not in documents:
-            findings.damage(name, "without it the debate cannot be rebuilt.")
-    request: Any = documents.get("request.json")
-    whole: Any = documents.get("transcript.json")
-    turns: tuple[Turn, ...] = ()
-    events: tuple[StatusChanged, ...] = ()
-    debate: Debate | None = None
-    try:
-        turns = tuple(read_turn(said) for said in _list(whole["turns"]))
-        made = read_debate(whole["debate"], request["rules"], request.get("received"))
-        debate = made.but(files_seq=made.last_seq, wanted=_wanted(made))
-        said = _list(whole["events"])
-        events = tuple(read_status(debate.id, one["seq"], one) for one in said)
-    except Exception as error:  # whatever hostile values make the validators do
-        if whole is not None and request is not None:
-            findings.add("transcript.json", f"it does not give a debate: {why(error)}.")
-    return debate, turns, events
-
-
 def _wanted(debate: Debate) -> Literal["stop"] | None:
     """A stop that was accepted, and not obeyed yet when the files were written, still stands."""
     asked = debate.stop_requested_at is not None and debate.stop_reason is None
     return "stop" if asked and debate.status not in FINAL else None
-
-
-def _follows(
-    debate: Debate,
-    turns: Sequence[Turn],
-    events: Sequence[StatusChanged],
-    layout: int,
-    findings: _Findings,
-) -> None:
-    """What the transcript says of the debate follows from its own turns and events."""
-
-    def must(right: bool, what: str) -> None:
-        if not right:
-            findings.add("transcript.json", what)
-
-    seqs = sorted([turn.seq for turn in turns] + [event.seq for event in events])
-    whole = len(seqs) == debate.last_seq and seqs == list(range(1, len(seqs) + 1))
-    must(whole, "its log has a gap, or an entry twice.")
-    in_order = [turn.seq for turn in turns] == sorted(turn.seq for turn in turns)
-    must(in_order, "its turns are not in the order of their seq.")
-    must(
-        debate.turn_count == len(turns),
-        f"it says {debate.turn_count} turns, and holds {len(turns)}.",
-    )
-    names = {seat.id: seat.name for seat in debate.seats}
-    for turn in turns:
-        whose = turn.kind == "note" or names.get(turn.actor) == turn.name
-        must(whose, f"turn {turn.seq}: its actor is not {turn.name}.")
-        told = (turn.instruction is not None) == (turn.kind == "cue")
-        must(told, f"turn {turn.seq}: cues have an instruction, and nothing else has.")
-        failed = (turn.error_code is not None) == (turn.status == "failed")
-        must(failed, f"turn {turn.seq}: failed turns have an error code, and no other has.")
-    place = (turns[-1].round, turns[-1].stage) if turns else (None, None)
-    must((debate.round, debate.stage) == place, "its round and stage are not its last turn's.")
-    halted = debate.status in FINAL or debate.status == "paused"
-    must(
-        halted or (layout > 1 and debate.status in RUNNABLE),
-        f"it says {debate.status}, but files are written of a debate that has begun.",
-    )
-    if events:
-        last = events[-1]
-        must(
-            (last.status, last.reason, last.total)
-            == (debate.status, debate.stop_reason, debate.total),
-            "its status is not what its last event says.",
-        )
-    if debate.outcome:
-        right = result(debate, turns).decision
-        must(debate.outcome == right, "its outcome does not follow from its turns.")
-
-
-def _made_again(
-    debate: Debate,
-    turns: Sequence[Turn],
-    events: Sequence[StatusChanged],
-    read: Read,
-    layout: int,
-    data: Mapping[str, bytes],
-    findings: _Findings,
-) -> None:
-    """Every file that follows from the transcript, made again and compared."""
-    made = files.contents(debate, turns, events, read, layout)
-    for name, right in made.items():
-        if name == "manifest.json":
-            _last_seq(right, data.get(name), findings)
-        elif name not in data:
-            findings.damage(name, "it is missing.")
-        elif data[name] != right:
-            for what in _unlike(name, right, data[name], _source(name, debate, data, read)):
-                findings.add(name, what)
-    for name in sorted(set(data) - set(made) - REPORT):
-        findings.add(name, "nothing in transcript.json asks for it.")
-
-
-def _last_seq(right: bytes, there: bytes | None, findings: _Findings) -> None:
-    try:
-        said, is_ = _parse(there or b"")["lastSeq"], _parse(right)["lastSeq"]
-    except (ValueError, KeyError, TypeError):
-        return  # said already
-    if type(said) is not int or said != is_:
-        findings.add("manifest.json", f"it says lastSeq {said!r}, and the transcript {is_}.")
-
-
-def _source(name: str, debate: Debate, data: Mapping[str, bytes], read: Read) -> str:
-    if name in REPORT and isinstance(read, Reading):
-        return "transcript.json and the model's reading in report.json give"
-    if name != "transcript.json":
-        return "transcript.json gives"
-    whole = json.loads(data[name])
-    if whole.get("rules") != digest(debate.rules):
-        return "request.json gives"
-    return "moot writes"
 
 
 def _unlike(name: str, right: bytes, there: bytes, source: str) -> Iterator[str]:
@@ -446,98 +453,6 @@ def differences(right: Any, there: Any, path: str = "") -> Iterator[str]:
             yield from differences(a, b, f"{path}[{place}]")
     elif right != there or isinstance(right, bool) != isinstance(there, bool):
         yield path
-
-
-def _cursor(debate: Debate, turns: Sequence[Turn], findings: _Findings) -> Debate:
-    """The files name the wave that comes next; which of its steps are done, the turns say."""
-    try:
-        rebuilt = schedule.rebuild(debate, turns)
-    except Exception as error:  # whatever hostile values make the scheduler do
-        findings.add("transcript.json", f"its turns do not fit the format: {why(error)}.")
-        return debate
-    kept = debate.cursor
-    same = (rebuilt.next_round, rebuilt.next_stage, rebuilt.next_actor, rebuilt.next_target) == (
-        kept.next_round, kept.next_stage, kept.next_actor, kept.next_target,
-    )  # fmt: skip
-    if not same and debate.status not in FINAL:
-        findings.add("transcript.json", "its cursor does not follow from its turns.")
-    return debate.but(cursor=rebuilt) if same else debate
-
-
-def _check_packet(documents: Mapping[str, Any], findings: _Findings) -> None:
-    name = "final-packet.json"
-    if name not in documents:
-        return
-    try:
-        packet.validate(documents[name])
-    except PacketError as error:
-        findings.add(name, error.message)
-    except Exception as error:  # whatever hostile values make the validators do
-        findings.add(name, f"the packet is not valid: {why(error)}.")
-
-
-def _check_record(
-    home: Path,
-    debate_id: str,
-    debate: Debate | None,
-    turns: Sequence[Turn],
-    documents: Mapping[str, Any],
-    findings: _Findings,
-) -> Any:
-    """What was written back, compared with what the turns give."""
-    right: dict[str, bytes] = {}
-    if debate:
-        try:
-            right = files.record(debate, turns)
-        except Exception as error:  # whatever hostile values make the core do
-            findings.add("transcript.json", f"the record cannot be made from it: {why(error)}.")
-    named = _written_back(debate_id, documents)
-    expected = {*right, *([named, named.removesuffix(".json") + ".md"] if named else [])}
-    record = None
-    for kind in ("decisions", "worklogs"):
-        for suffix in (".json", ".md"):
-            name = f"records/{kind}/{debate_id}{suffix}"
-            there = _record_file(home / name, name, name in expected, findings)
-            if there is None:
-                continue
-            if debate and name not in right:
-                findings.add(name, "no packet names this record.")
-            for what in (
-                _unlike(name, right[name], there, "transcript.json gives")
-                if (right.get(name, there) != there)
-                else ()
-            ):
-                findings.add(name, what)
-            if suffix == ".json" and name in expected:
-                record = _parse_all({name: there}, findings).get(name)
-    return record
-
-
-def _record_file(path: Path, name: str, expected: bool, findings: _Findings) -> bytes | None:
-    try:
-        return _bytes(path)
-    except FileNotFoundError:
-        if expected:
-            findings.damage(name, "it is missing.")
-    except (OSError, ValueError) as error:
-        findings.damage(name, f"it cannot be read: {why(error)}.")
-    return None
-
-
-def _written_back(debate_id: str, documents: Mapping[str, Any]) -> str | None:
-    """The record that the packet names, if it is a record of this debate."""
-    refs = _at(documents.get("final-packet.json"), "trace", "evidenceRefs")
-    for ref in cast(list[Any], refs) if isinstance(refs, list) else []:
-        match = _RECORD.fullmatch(ref) if isinstance(ref, str) else None
-        if match and match[2] == debate_id:
-            return match[1]
-    return None
-
-
-def _at(value: Any, *keys: str) -> Any:
-    for key in keys:
-        value = cast(dict[str, Any], value).get(key) if isinstance(value, dict) else None
-    return value
 
 
 def document(replay: Replay, indexed: bool, issues: Sequence[str]) -> dict[str, Any]:
