@@ -199,6 +199,14 @@ class ReportRow:
     usage: Usage = NO_USAGE  # of all calls for it
     made_at: str = ""
 
+    @staticmethod
+    def written(debate_id: str, read: Reading, summary: str) -> "ReportRow":
+        """A report that a model has written."""
+        return ReportRow(
+            debate_id, "made", "model", read.model, summary, read,
+            tries=read.usage.calls, usage=read.usage, made_at=read.made_at,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Filed:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from moot.core import moves
-from moot.core.change import Change, Decided, Record
+from moot.core.change import Change, Decided
 from moot.core.debate import Debate, Phase, Turn
 from moot.core.events import StatusChanged
 from moot.core.phases import phases
@@ -113,7 +113,7 @@ class Filer:
     def _report(self, debate: Debate, filed: Filed, read: Read) -> ReportRow:
         """How its report stands: by extraction, made; by a model, made or wanted."""
         if isinstance(read, Reading):
-            return written(debate.id, read, filed.summary)
+            return ReportRow.written(debate.id, read, filed.summary)
         wanted = bool(self._model and debate.turn_count)
         return ReportRow(
             debate.id,
@@ -126,15 +126,6 @@ class Filer:
         )
 
 
-def written(debate_id: str, read: Reading, summary: str) -> ReportRow:
-    """A report that a model has written."""
-    calls = read.usage.calls
-    return ReportRow(
-        debate_id, "made", "model", read.model, summary, read, None, calls, 0.0, read.usage,
-        read.made_at,
-    )  # fmt: skip
-
-
 def at_rest(debate: Debate) -> bool:
     """Whether nobody is to advance it: it has ended, or waits for a person."""
     return debate.status in FINAL or debate.status == "paused"
@@ -144,17 +135,12 @@ def decision(debate: Debate, turns: Sequence[Turn], fence: int, at: str) -> Chan
     """A debate with an outcome brought to its end: all of that follows from the turns."""
     came_to = result(debate, turns)
     packet.validate(came_to.packet)
-    record = None
-    if came_to.path and came_to.record:
-        note = came_to.record
-        text = packet_text.markdown(came_to.packet, came_to.consensus["missing"])
-        record = Record(came_to.path, note["type"], note["title"], text, note["createdAt"])
     reached = [phase for phase in phases(debate) if phase in ("Packetize", "Writeback")]
     return moves.decide(
         debate,
         fence,
         came_to.decision,
-        Decided(tuple(came_to.packet["nextActions"]), record),
+        Decided(tuple(came_to.packet["nextActions"]), packet_text.note(came_to)),
         [Phase(state, at, "ok") for state in reached],
         at,
     )

@@ -23,7 +23,7 @@ from moot.core.times import iso
 from moot.core.voices import UNDERSTUDY
 from moot.engine import failpoints
 from moot.engine.calls import Patience, usage_of, used
-from moot.engine.finish import Filer, written
+from moot.engine.finish import Filer
 from moot.errors import (
     InputError,
     MootError,
@@ -165,7 +165,7 @@ class Reporter:
         before = (await self._store.reports([debate_id])).get(debate_id)
         if not asked and (found := await self._filer.reading(debate)):
             made = await self._report(debate, turns, found)
-            adopted = written(debate_id, found, report.brief(made))
+            adopted = ReportRow.written(debate_id, found, report.brief(made))
             await self._store.change_report(debate_id, lambda _: adopted, refile=True)
             await self._filer.file(debate_id)
             return made

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,25 +15,20 @@ from sqlalchemy import bindparam, delete, select, text
 
 from moot.core import moves
 from moot.core.change import Ended, Record
-from moot.core.debate import NO_USAGE, Debate, Turn, Usage
+from moot.core.debate import Debate, Turn, Usage
 from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.ids import check_id
 from moot.core.status import FINAL, RUNNABLE
-from moot.errors import DuplicateError, MootError, NotFoundError, StorageError
+from moot.errors import DuplicateError, MootError, StorageError
 from moot.outcome.result import result
 from moot.ports import ReportRow
 from moot.render import packet_text, report
 from moot.render.reading import Read, Reading, encode
-from moot.store import attempts, log, outcomes, reports, runs
+from moot.store import attempts, log, outcomes, reports, runs, tables
 from moot.store.files import Folder
-from moot.store.query import Connection, Query, SqlDatabase
+from moot.store.formats import switched_off
+from moot.store.query import Connection, Query, SqlDatabase, by
 from moot.store.replay import MAX_LISTED, Replay, differences, read_folder, shown, why
-from moot.store.tables import actions as actions_table
-from moot.store.tables import events as events_table
-from moot.store.tables import records as records_table
-from moot.store.tables import reports as reports_table
-from moot.store.tables import runs as runs_table
-from moot.store.tables import turns as turns_table
 from moot.wire import codec
 
 EVERYTHING = 2**31 - 1
@@ -40,21 +36,16 @@ MANIFEST_ALONE = "manifest"
 """In every finding that is about the manifest, or about what it says of a file."""
 CATCH_UP = "Run `moot reindex --from-files` to bring the database up to the files."
 
-RECORDS_OF = Query(
-    select(records_table)
-    .where(records_table.c.debate_id == bindparam("debate_id"))
-    .order_by(records_table.c.path)
-)
 FORGET = [
     Query(delete(table).where(table.c.debate_id == bindparam("debate_id")))
-    for table in (turns_table, events_table, actions_table, records_table, reports_table)
+    for table in (tables.turns, tables.events, tables.actions, tables.records, tables.reports)
 ]
 GOING_ON = Query(
-    select(runs_table.c.id)
+    select(tables.runs.c.id)
     .where(text("status NOT IN ('completed', 'stopped', 'failed')"))
-    .order_by(runs_table.c.id)
+    .order_by(tables.runs.c.id)
 )
-SEQS = Query(select(events_table.c.seq).where(events_table.c.debate_id == bindparam("debate_id")))
+SEQS = Query(by(tables.events.c.debate_id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +100,10 @@ def examine(
     replay = read_folder(home, debate_id)
     rows, trouble = look(database, debate_id)
     if not replay.found and rows is None:
-        raise NotFoundError(
-            f"There is no debate {debate_id}. `moot list` shows what there is.", "id"
-        )
+        raise runs.unknown(debate_id)
     formats = replay.formats | ({rows.debate.format} if rows else set[str]())
     for name in sorted(formats & set(disabled)):
-        raise NotFoundError(f"The format {name} is switched off here.", "format")
+        raise switched_off(name)
     found = compare(replay, rows) if rows else []
     return Examined(replay, rows is not None, (*replay.issues, *trouble, *found))
 
@@ -163,7 +152,7 @@ def rows_of(conn: Connection, debate_id: str) -> Rows | None:
         turns=log.turns_after(conn, debate_id, 0),
         events=[event for event in events if isinstance(event, StatusChanged)],
         actions=outcomes.actions_of(conn, debate_id),
-        records=RECORDS_OF.rows(conn, {"debate_id": debate_id}),
+        records=outcomes.RECORDS_OF.rows(conn, {"debate_id": debate_id}),
         report=reports.of_debate(conn, debate_id),
     )
 
@@ -188,16 +177,15 @@ def compare(replay: Replay, rows: Rows) -> list[str]:
     file, row = codec.filed(debate), codec.filed(rows.debate)
     if debate.status not in FINAL:  # what a call cost that was called off is counted later
         file["usage"] = row["usage"]
-    for path in differences(_plain(row), _plain(file)):
+    for path in differences(row, file):
         issues.append(f"transcript.json and debate_runs disagree on {shown(path)}.")
     if debate.rules != rows.debate.rules:
         issues.append("request.json and debate_formats disagree on the rules.")
-    decided = _decided(replay)
-    actions, record = decided or ([], None)
+    actions, record = _decided(replay)
     kept = [{name: row[name] for name in ("id", "action", "owner", "due")} for row in rows.actions]
-    for path in differences(kept, _plain(actions), "nextActions"):
+    for path in differences(kept, actions, "nextActions"):
         issues.append(f"final-packet.json and debate_actions disagree on {shown(path)}.")
-    expected = [{**_record_row(record), "debate_id": replay.id}] if record else []
+    expected = [outcomes.record_row(replay.id, record)] if record else []
     for path in differences(rows.records, expected, "records"):
         issues.append(f"The record and debate_records disagree on {shown(path)}.")
     wrote = _written(rows.report.read if rows.report else None)
@@ -207,8 +195,8 @@ def compare(replay: Replay, rows: Rows) -> list[str]:
 
 
 def _written(read: Read) -> Any:
-    """What a model wrote, to be compared."""
-    return _plain(encode(read)) if read else None
+    """What a model wrote, to be compared: as it is once it was written and read."""
+    return json.loads(codec.dumps(encode(read))) if read else None
 
 
 def _compare_log(
@@ -229,61 +217,36 @@ def _compare_log(
         elif seq not in ours:
             yield f"transcript.json lacks {noun} {seq}, which {table} has."
         else:
-            found = differences(_plain(encode(theirs[seq])), _plain(encode(ours[seq])))
+            found = differences(encode(theirs[seq]), encode(ours[seq]))
             for path in islice(found, MAX_LISTED):
                 yield f"transcript.json and {table} disagree on {noun} {seq}: {shown(path)}."
 
 
-def _plain(value: Any) -> Any:
-    """As it is once it was written and read."""
-    return json.loads(codec.dumps(value))
-
-
-def _decided(replay: Replay) -> tuple[list[dict[str, Any]], Record | None] | None:
+def _decided(replay: Replay) -> tuple[list[dict[str, Any]], Record | None]:
     """The actions and the record that the turns give."""
-    debate = replay.debate
-    if not debate or not debate.outcome:
-        return None
-    try:
-        came_to = result(debate, replay.turns)
-        text = packet_text.markdown(came_to.packet, came_to.consensus["missing"])
-    except Exception:  # that it does not follow from the turns is said already
-        return None
-    path, note, actions = came_to.path, came_to.record, came_to.packet["nextActions"]
-    if path is None or note is None:
-        return actions, None
-    return actions, Record(path, note["type"], note["title"], text, note["createdAt"])
-
-
-def _record_row(record: Record) -> dict[str, Any]:
-    return {
-        "path": record.path,
-        "type": record.type,
-        "title": record.title,
-        "text": record.text,
-        "created_at": record.created_at,
-    }
+    if replay.debate and replay.debate.outcome:
+        with suppress(Exception):  # that it does not follow from the turns is said already
+            came_to = result(replay.debate, replay.turns)
+            return came_to.packet["nextActions"], packet_text.note(came_to)
+    return [], None
 
 
 def _report_row(replay: Replay, debate: Debate) -> ReportRow:
     """How the report stands, as its file says."""
-    told, read = replay.documents.get("report.json"), replay.read
-    try:
+    told, read, summary = replay.documents.get("report.json"), replay.read, ""
+    with suppress(KeyError, TypeError, AttributeError):
         summary = report.brief(told or {})
-    except (KeyError, TypeError, AttributeError):
-        summary = ""
-    wrote = read if isinstance(read, Reading) else None
+    if isinstance(read, Reading):
+        return ReportRow.written(debate.id, read, summary)
     return ReportRow(
         debate.id,
         "made" if told else "failed",
-        "model" if wrote else "extraction",
-        wrote.model if wrote else None,
+        "extraction",
+        None,
         summary,
         read,
         error=None if told else "Its files hold no report.",
-        tries=wrote.usage.calls if wrote else 0,
-        usage=wrote.usage if wrote else NO_USAGE,
-        made_at=wrote.made_at if wrote else debate.ended_at or debate.updated_at,
+        made_at=debate.ended_at or debate.updated_at,
     )
 
 
@@ -314,10 +277,10 @@ async def reindex(database: SqlDatabase, home: Path, *, from_files: bool = False
             done.skipped[debate_id] = damaged
             continue
         try:
-            if from_files and await database.write(_catcher(replay)):
+            if from_files and await database.write(partial(catch_up, replay=replay)):
                 done.brought_up.append(debate_id)
                 continue
-            added = await database.write(_indexer(replay))
+            added = await database.write(partial(index, replay=replay))
         except DisagreeError as error:
             done.skipped[debate_id] = error.issues
         except DuplicateError:
@@ -336,22 +299,12 @@ async def reindex(database: SqlDatabase, home: Path, *, from_files: bool = False
 
 def _folders(home: Path) -> list[str]:
     """The debates that have a folder; whatever else lies there is none of ours."""
-    found: list[str] = []
     root = home / "records" / "debates"
+    found: list[str] = []
     for path in sorted(root.iterdir()) if root.is_dir() else ():
-        try:
+        with suppress(MootError):
             found.append(check_id(path.name))
-        except MootError:
-            continue
     return found
-
-
-def _catcher(replay: Replay) -> Callable[[Connection], bool]:
-    return lambda conn: catch_up(conn, replay)
-
-
-def _indexer(replay: Replay) -> Callable[[Connection], bool]:
-    return lambda conn: index(conn, replay)
 
 
 def catch_up(conn: Connection, replay: Replay) -> bool:
@@ -401,7 +354,7 @@ def index(conn: Connection, replay: Replay) -> bool:
     there = {row["seq"] for row in SEQS.rows(conn, {"debate_id": debate.id})}
     entries = [*(TurnCommitted(debate.id, turn) for turn in replay.turns), *replay.events]
     missing = [entry for entry in sorted(entries, key=lambda e: e.seq) if entry.seq not in there]
-    spoken = {turn.seq for turn in log.turns_after(conn, debate.id, 0)}
+    spoken = {turn.seq for turn in log.turns_after(conn, debate.id)}
     unsaid = [turn for turn in replay.turns if turn.seq in there and turn.seq not in spoken]
     if before is None:
         runs.create(conn, debate)
@@ -410,15 +363,14 @@ def index(conn: Connection, replay: Replay) -> bool:
     for turn in unsaid:
         log.add_turn(conn, debate.id, turn)
     added = before is None or bool(missing) or bool(unsaid)
-    if decided := _decided(replay):
-        actions, record = decided
-        known = {row["id"] for row in outcomes.actions_of(conn, debate.id)}
-        lacking = [action for action in actions if action["id"] not in known]
-        outcomes.add_actions(conn, debate.id, lacking)
-        added = added or bool(lacking)
-        if record and not RECORDS_OF.rows(conn, {"debate_id": debate.id}):
-            outcomes.keep_record(conn, debate.id, record)
-            added = True
+    actions, record = _decided(replay)
+    known = {row["id"] for row in outcomes.actions_of(conn, debate.id)}
+    lacking = [action for action in actions if action["id"] not in known]
+    outcomes.add_actions(conn, debate.id, lacking)
+    added = added or bool(lacking)
+    if record and not outcomes.RECORDS_OF.rows(conn, {"debate_id": debate.id}):
+        outcomes.keep_record(conn, debate.id, record)
+        added = True
     if debate.status in FINAL and (before is None or before.report is None):
         reports.keep(conn, _report_row(replay, debate))
         added = added or replay.read is not None
