@@ -59,7 +59,8 @@ class Call:
     longest: float | None = None  # from the call to its last word; None: WHOLE times `seconds`
     allow: Callable[[float], None] = _as_given
     """Told by a speaker: from now on it may be silent for these seconds (inf while the call waits
-    to be made, `seconds` when it is made and with every word, said or not)."""
+    to be made, `seconds` when it is made and with every word, said or not; more before the first
+    word if the model thinks)."""
 
     @property
     def whole(self) -> float:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import math
 import socket
 import subprocess
 import sys
@@ -10,21 +11,27 @@ import tracemalloc
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from moot import bootstrap
 from moot.core import answers, prompts
 from moot.core.debate import Debate
+from moot.core.format import Effort
 from moot.core.prompts import Message
 from moot.core.schedule import Step
 from moot.errors import ProviderAuthError, ProviderError, ProviderTimeoutError
+from moot.models import providers
 from moot.models.connection import _Bounded
+from moot.models.payload import BUDGETS, NO_THINKING, Thinking
 from moot.models.providers import Place, Providers
 from moot.models.router import Router
 from moot.models.speak import _left_behind
 from moot.ports import WHOLE, Call, ModelCard, Reply, Say
+from moot.settings import Settings
 from tests import patience
 
 # pytest finds it from the root of the repo, pyright looks from tests/
@@ -72,8 +79,8 @@ def call(model: str, seconds: float = 60.0, **more: Any) -> Call:
 async def talking() -> AsyncGenerator[tuple[Router, Wire]]:
     """A router whose vendors are all the wire server, each SDK loaded."""
     async with Wire() as server:
-        providers = Providers(KEYS, {vendor: server.url(vendor) for vendor in VENDORS})
-        router = Router(providers, Understudy())
+        known = Providers(KEYS, {vendor: server.url(vendor) for vendor in VENDORS})
+        router = Router(known, Understudy())
         try:
             for vendor in VENDORS:
                 await router.speak(call(f"{vendor}:warm", patience.seconds()), _nothing)
@@ -171,10 +178,10 @@ def test_refused_connection(vendor: str) -> None:
     with socket.socket() as free:  # bound, and nobody listens
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-        providers = Providers(KEYS, dict.fromkeys(VENDORS, url))
+        known = Providers(KEYS, dict.fromkeys(VENDORS, url))
 
         async def main() -> None:
-            router = Router(providers, Understudy())
+            router = Router(known, Understudy())
             error = await fails(router, f"{vendor}:any")
             assert error.code == "DEBATE_ERR_PROVIDER_UNAVAILABLE"
             assert (error.input_tokens, error.estimated) == (0, False)
@@ -472,6 +479,85 @@ def test_vendors_are_asked_to_keep_nothing() -> None:
     run(kept)
 
 
+EFFORTS: dict[Effort | None, dict[str, Any]] = {
+    None: {"openai": "minimal", "claude": None, "gemini": 0},
+    "none": {"openai": "minimal", "claude": None, "gemini": 0},
+    "low": {"openai": "low", "claude": 2048, "gemini": 2048},
+    "medium": {"openai": "medium", "claude": 10_000, "gemini": 8192},
+    "high": {"openai": "high", "claude": 16_384, "gemini": 24_576},
+}
+
+
+@pytest.mark.parametrize("schema", [None, SCHEMA], ids=["text", "json"])
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_an_effort_becomes_thinking_with_tokens_of_its_own(
+    effort: Effort | None, schema: dict[str, Any] | None
+) -> None:
+    models = MODELS | {"claude": "claude-of-old"}
+    budget = BUDGETS.get(effort or "none", NO_THINKING).tokens
+
+    async def thinks(router: Router, server: Wire) -> None:
+        sent: dict[str, dict[str, Any]] = {}
+        for vendor in VENDORS:
+            asked = call(f"{vendor}:{models[vendor]}", effort=effort, schema=schema)
+            await router.speak(asked, _nothing)
+            sent[vendor] = server.requests[-1].body
+        told = {
+            "openai": sent["openai"]["reasoning"]["effort"],
+            "claude": sent["claude"].get("thinking", {}).get("budget_tokens"),
+            "gemini": next(iter(found(sent["gemini"], "thinking_budget"))),
+        }
+        assert told == EFFORTS[effort]
+        for vendor in ("openai", "claude", "gemini"):
+            assert allowed_tokens(vendor, sent[vendor]) == 200 + budget
+        assert budget == 0 or max(told["claude"], told["gemini"]) <= budget
+        assert allowed_tokens("local", sent["local"]) == 200  # which cannot be told to think
+        assert "reasoning" not in str(sent["local"])
+        if effort in (None, "none"):
+            return
+        as_a_tool = call("claude:wire-json", effort=effort, schema=SCHEMA)
+        assert answers.find((await router.speak(as_a_tool, _nothing)).text) == {"claim": "yes"}
+        assert server.requests[-1].body["thinking"]["type"] == "enabled"
+        assert server.requests[-1].body["tool_choice"]["type"] == "auto"  # as thinking demands
+        await router.speak(call("claude:claude-sonnet-5-5", effort=effort), _nothing)
+        adaptive = server.requests[-1].body
+        assert adaptive["thinking"]["type"] == "adaptive"
+        assert adaptive["output_config"]["effort"] == effort
+
+    run(thinks)
+
+
+def test_who_thinks_may_be_silent_for_longer_before_the_first_word(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(BUDGETS, "low", Thinking(1000, patience.seconds(30)))
+
+    async def silent(router: Router, server: Wire) -> None:
+        server.pause = 3 * SECONDS
+        allowed: list[float] = []
+        model, longer = "claude:wire-thinks", SECONDS + patience.seconds(30)
+        asked = call(model, SECONDS, effort="low", allow=allowed.append)
+        reply = await router.speak(asked, _nothing)
+        assert reply.text == "".join(wire.PIECES)
+        assert allowed[:2] == [math.inf, longer]
+        assert allowed[-1] == SECONDS, "after the first word it is as for everybody"
+        for effort in (None, "none"):
+            error = await fails(router, model, SECONDS, effort=effort)
+            assert error.code == "DEBATE_ERR_PROVIDER_TIMEOUT"
+
+    run(silent)
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_thoughts_are_metered(vendor: str) -> None:
+    async def metered(router: Router, _: Wire) -> None:
+        asked = call(f"{vendor}:wire-thoughts", effort="high")
+        usage = (await router.speak(asked, _nothing)).usage
+        assert (usage.output_tokens, usage.estimated) == (wire.OUTPUT_TOKENS, False)
+
+    run(metered)
+
+
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_thoughts_are_not_said(vendor: str) -> None:
     async def thoughts(router: Router, _: Wire) -> None:
@@ -646,6 +732,48 @@ def test_two_hundred_calls_at_once() -> None:
         assert server.peak >= 200
 
     run(crowd)
+
+
+ROW = """
+[[provider]]
+name = "corp"
+aliases = ["acme"]
+label = "Acme's gateway"
+api = "openai_chat"
+keys = ["CORP_TEST_KEY", "ACME_TEST_KEY"]
+url = "CORP_TEST_URL"
+address = "https://gateway.invalid/v1"
+model = "large"
+"""
+
+
+def test_a_new_provider_is_a_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for row in providers.read(ROW).values():
+        monkeypatch.setitem(providers.VENDORS, row.name, row)
+
+    async def main() -> None:
+        async with Wire() as server:
+            monkeypatch.setenv("ACME_TEST_KEY", KEY)
+            monkeypatch.setenv("CORP_TEST_URL", server.url("local"))
+            settings = Settings(home=tmp_path, model="acme")
+            assert KEY in settings.secrets()
+            assert KEY not in repr(settings)
+            router = bootstrap.router(settings)
+            assert router.defaults == ("corp:large",)
+            status = next(one for one in await router.describe() if one.provider == "corp")
+            assert (status.works, status.detail) == (True, "CORP_TEST_KEY is set.")
+            said: list[str] = []
+            reply = await router.speak(call("", schema=None), said.append)
+            assert (reply.text, reply.model) == ("".join(wire.PIECES), "corp:large")
+            assert tuple(said) == wire.PIECES
+            (request,) = server.requests
+            assert (request.model, request.headers["authorization"]) == ("large", f"Bearer {KEY}")
+            assert router.card("corp").input_price is None  # nobody published one
+            with pytest.raises(ProviderAuthError, match=r"^The key for Acme's gateway was refused"):
+                await router.speak(call("corp:wire-401"), _nothing)
+            await router.aclose()
+
+    asyncio.run(main())
 
 
 def test_importing_the_router_loads_no_vendor() -> None:

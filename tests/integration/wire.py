@@ -13,6 +13,7 @@ from typing import Any, Self
 PIECES = ("The motion ", "is sound. ", "I stand ", "by it.")
 WORDS = ('{"claim": ', '"It ', "is ", "so, ", "I ", 'say."}')  # as text, or as JSON
 INPUT_TOKENS, OUTPUT_TOKENS = 123, 45
+THOUGHT_TOKENS = 30  # which Gemini counts apart, and the others among what was put out
 GIGABYTE = 1 << 30
 PATHS = {"openai": "/openai/v1", "claude": "/claude", "gemini": "/gemini", "local": "/local/v1"}
 
@@ -201,7 +202,8 @@ class Gemini:
             candidate["finishReason"] = reason
             chunk["usageMetadata"] = {
                 "promptTokenCount": INPUT_TOKENS,
-                "candidatesTokenCount": OUTPUT_TOKENS,
+                "candidatesTokenCount": OUTPUT_TOKENS - THOUGHT_TOKENS,
+                "thoughtsTokenCount": THOUGHT_TOKENS,
                 "totalTokenCount": INPUT_TOKENS + OUTPUT_TOKENS,
             }
         return _sse(chunk)
@@ -482,6 +484,16 @@ class Wire:
         """Thoughts, with a pause before each, and then one word."""
         thoughts = [dialect.thought(word) for word in WORDS]
         await self._words(dialect, writer, [*thoughts, dialect.piece("yes")])
+
+    async def _thinks(self, dialect: Dialect, _: Request, writer: asyncio.StreamWriter) -> None:
+        """A pause before the first word, and none after it."""
+
+        async def events() -> AsyncIterator[bytes]:
+            await asyncio.sleep(self.pause)
+            for event in _events(dialect, PIECES, "stop"):
+                yield event
+
+        await _stream(writer, events())
 
     async def _words(
         self, dialect: Dialect, writer: asyncio.StreamWriter, words: list[bytes]

@@ -33,7 +33,8 @@ class Patience:
         if math.isinf(seconds):
             self._whole = math.inf
         elif math.isinf(self._whole):
-            self._whole, self._spoke = now + self._call.whole, False
+            thinking = max(seconds - self._call.seconds, 0.0)  # is beside the time of the turn
+            self._whole, self._spoke = now + self._call.whole + thinking, False
         else:
             self._spoke = True
         self._until = min(now + seconds, self._whole)

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-MAX_BODY = 8_000_000  # bytes of a whole answer; a long one with all its framing has about 2 MB
+MAX_BODY = 16_000_000  # bytes of a whole answer; with long thoughts, the framing alone takes 7 MB
 MAX_ERROR = 256_000  # bytes of an error's body, which is read whole
 MAX_EVENT = 1_000_000  # bytes without a blank line: readers keep an event until it is whole
 

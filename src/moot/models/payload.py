@@ -1,6 +1,7 @@
 """What is sent: the prompt, the settings and the shape of the answer, in the library's words."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, cast
 
 from pydantic_ai.messages import (
@@ -23,8 +24,23 @@ from moot.ports import Call
 
 ANSWER = "answer"  # the name of a structured answer
 
-
 _FROM_MOOT = "[From moot, which runs the debate, to its host. None of the speakers wrote this.]"
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """What a model may think, beside what it says."""
+
+    tokens: int
+    seconds: float  # before its first word
+
+
+NO_THINKING = Thinking(0, 0.0)
+BUDGETS = {  # no less than pydantic-ai gives the models that take a number of tokens
+    "low": Thinking(4_096, 60.0),
+    "medium": Thinking(12_288, 150.0),
+    "high": Thinking(24_576, 300.0),
+}
 
 
 def prompt(messages: Iterable[Message], *, inline: bool) -> list[ModelMessage]:
@@ -58,12 +74,18 @@ def takes_system(model: Model[Any], vendor: Vendor) -> bool:
     return vendor.inline_system and bool(model.profile.get("supports_inline_system_prompts"))
 
 
-def settings(vendor: Vendor, call: Call) -> ModelSettings:
-    """What the vendor's row asks for, and no long thoughts, which would eat the few tokens and
-    seconds of a turn."""
-    chosen: dict[str, Any] = {**vendor.settings, "max_tokens": call.max_tokens}
+def thinking(model: Model[Any], vendor: Vendor, call: Call) -> Thinking:
+    """What the call's effort allows, if the model can think."""
+    can = vendor.thinks and bool(model.profile.get("supports_thinking"))
+    return BUDGETS.get(call.effort or "none", NO_THINKING) if can else NO_THINKING
+
+
+def settings(vendor: Vendor, call: Call, budget: Thinking) -> ModelSettings:
+    """What the vendor's row asks for, and tokens for thinking beside those of the answer. Without
+    an effort the model thinks as little as it can: the turn has few tokens and seconds."""
+    chosen: dict[str, Any] = {**vendor.settings, "max_tokens": call.max_tokens + budget.tokens}
     if vendor.thinks:
-        chosen["thinking"] = False
+        chosen["thinking"] = call.effort if budget.tokens else False
     if vendor.cache_key:
         chosen[vendor.cache_key] = f"{call.debate.id}:{call.step.actor}"[:64]
     return cast(ModelSettings, chosen)

@@ -6,6 +6,7 @@ even while its connection is closed, delays nobody beyond its time.
 
 import asyncio
 import logging
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +30,7 @@ from moot.core.prompts import estimate, size
 from moot.models import failures
 from moot.models.connection import Exchange, hanging_up
 from moot.models.failures import Failures, interrupted
-from moot.models.payload import prompt, settings, shape, takes_system
+from moot.models.payload import Thinking, prompt, settings, shape, takes_system, thinking
 from moot.models.providers import LOCAL, Place, Vendor, then
 from moot.ports import Call, ModelCard, Reply, Say
 
@@ -49,6 +50,8 @@ class _Heard:
     """What has come so far."""
 
     alive: float  # when the last word came, thoughts included
+    silence: float  # the longest that may follow
+    whole: float  # seconds for all of it
     exchange: Exchange = field(default_factory=Exchange)
     endless: bool = False  # it was cut because a whole turn takes no longer
     unseen: int = 0  # characters of thoughts and of a tool's input
@@ -84,25 +87,30 @@ class Line:
 async def speak(line: Line, call: Call, say: Say, since: float) -> Reply:
     """Speak one call, whose time runs `since` then, by the running loop. Raises ProviderError only.
 
-    It may be silent for `call.seconds` at a time, and take `call.whole` seconds in all.
+    It may be silent for `call.seconds` at a time, and take `call.whole` seconds in all; a model
+    that thinks has more of both, before its first word.
     """
-    heard = _Heard(alive=since)
-    reader = asyncio.create_task(_read(line, call, say, heard))
+    budget = thinking(line.model, line.vendor, call)
+    heard = _Heard(since, call.seconds + budget.seconds, call.whole + budget.seconds)
+    if budget.seconds:
+        call.allow(math.inf)
+        call.allow(heard.silence)
+    reader = asyncio.create_task(_read(line, call, say, heard, budget))
     try:
-        await _follow(reader, heard, call, since + call.whole)
+        await _follow(reader, heard, since + heard.whole)
     finally:
         await _let_go(reader)
     return _reply(line, call, heard, _outcome(reader, heard))
 
 
-async def _read(line: Line, call: Call, say: Say, heard: _Heard) -> None:
+async def _read(line: Line, call: Call, say: Say, heard: _Heard, budget: Thinking) -> None:
     """Read the answer to its end, or until it is longer than it may be."""
     limit = call.max_tokens * 12 + 20_000
     clock = asyncio.get_running_loop().time
     asked = model_request_stream(
         line.model,
         prompt(call.messages, inline=takes_system(line.model, line.vendor)),
-        model_settings=settings(line.vendor, call),
+        model_settings=settings(line.vendor, call, budget),
         model_request_parameters=shape(line.model, call),
         instrument=False,
     )
@@ -111,8 +119,10 @@ async def _read(line: Line, call: Call, say: Say, heard: _Heard) -> None:
             piece, unseen = _visible(event), _unseen(event)
             if not piece and not unseen:
                 continue
+            if piece:
+                heard.silence = call.seconds
             heard.alive = clock()
-            call.allow(call.seconds)
+            call.allow(heard.silence)
             heard.unseen += unseen
             if not piece:
                 continue
@@ -154,14 +164,14 @@ def _unseen(event: ModelResponseStreamEvent) -> int:
             return 0
 
 
-async def _follow(reader: asyncio.Task[None], heard: _Heard, call: Call, deadline: float) -> None:
+async def _follow(reader: asyncio.Task[None], heard: _Heard, deadline: float) -> None:
     """Wait for the end of the answer, of the time, or of the patience with a peer that is silent,
     or that said its last word and does not hang up."""
     loop = asyncio.get_running_loop()
     length = -1  # of the whole answer, once it seems to be there
     while not reader.done():
         now = loop.time()
-        until = min(heard.alive + call.seconds, deadline)
+        until = min(heard.alive + heard.silence, deadline)
         if now >= until:
             heard.endless = until == deadline and bool(heard.length or heard.unseen)
             return
@@ -206,8 +216,8 @@ def _reply(line: Line, call: Call, heard: _Heard, error: BaseException | None) -
     failed_as = Failures(line.vendor, line.name, usage, then(line.place, call.debate.id))
     if isinstance(error, _LateError):
         if heard.endless:
-            raise failed_as.error(failures.ENDLESS, seconds=call.whole)
-        raise failed_as.error(failures.SILENT, seconds=call.seconds)
+            raise failed_as.error(failures.ENDLESS, seconds=heard.whole)
+        raise failed_as.error(failures.SILENT, seconds=heard.silence)
     if error is not None:
         _log.debug("%s: %s", line.card.model, type(error).__name__)
         raise failed_as.explain(error)
