@@ -7,7 +7,6 @@ Seats wait here for a slot, so that nobody's time runs before the model listens 
 import asyncio
 import json
 import logging
-import os
 import secrets
 import subprocess
 import sys
@@ -16,11 +15,12 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
 from moot.errors import ProviderAbsentError, ProviderUnavailableError
+from moot.models.local.catalog import machine
 from moot.models.local.weights import Model
 
 WINDOW = 8_192  # tokens of prompt and answer for a seat: more would be slow to read on a CPU
@@ -46,15 +46,13 @@ class Size:
 
     @classmethod
     def here(cls) -> "Size":
-        """What suits this machine. Where cores are few, two answers at once take each of them twice
-        as long, so one follows the other; the cache keeps what all seats have read."""
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        cores = cores or 1
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+        """What suits this machine. With few cores, two answers at once take twice as long each, so
+        one follows the other; the cache keeps what all seats have read."""
+        memory, cores = machine()
         return cls(
             slots=max(1, min(_SLOTS, cores // 2)),
             threads=cores,
-            cache_mib=max(128, min(2048, memory // 16)),
+            cache_mib=max(128, min(2048, (memory >> 20) // 16)),
         )
 
 
@@ -177,15 +175,8 @@ class Llama:
         listening = threading.Thread(target=_listen, args=(process, words), daemon=True)
         listening.start()
         key = secrets.token_urlsafe(24)
-        told = {
-            "name": model.name,
-            "path": str(model.path),
-            "context": window(model),
-            "key": key,
-            "slots": self.size.slots,
-            "threads": self.size.threads,
-            "cache_mib": self.size.cache_mib,
-        }
+        file = {"name": model.name, "path": str(model.path), "context": window(model)}
+        told = {**file, "key": key, **asdict(self.size)}
         late = threading.Timer(self._start_seconds, process.kill)
         late.daemon = True
         late.start()

@@ -1,9 +1,11 @@
 """The local server: where it is, and which models it has."""
 
 import asyncio
+import math
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit, urlunsplit
 
@@ -12,6 +14,7 @@ USUAL = (
     ("llama.cpp", "http://127.0.0.1:8080/v1"),
 )
 SMALL = 5e9  # parameters; a model with fewer needs care, see models/local/small.py
+_UNITS = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 _CONNECT_SECONDS = 0.3  # a server on this machine accepts at once,
 _ANSWER_SECONDS = 0.8  # and answers soon, even on a busy one
 _LIST_SECONDS = 2.0  # one that was set may stand elsewhere
@@ -20,9 +23,8 @@ _FRESH_SECONDS = 30.0
 Fetch = Callable[[str, float], Awaitable[Any]]
 """Gets a URL's JSON within some seconds, or raises."""
 
-
 Kind = Literal["Ollama", "llama.cpp"] | None
-"""Which server it is, where that makes a difference."""
+"""Which server it is, if that makes a difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +32,9 @@ class Server:
     """A local server that answered."""
 
     base_url: str
-    windows: Mapping[str, int | None]  # each model's window, None where the server does not tell
+    windows: Mapping[str, int | None]  # each model's window, None if the server does not tell
     kind: Kind = None
-    slots: int | None = None  # calls that it answers at once, where it tells
+    slots: int | None = None  # calls that it answers at once, if it tells
     small: frozenset[str] = frozenset()  # models that are known to be small
 
     @property
@@ -77,7 +79,7 @@ class LocalServer:
         return next((server for server in found if server), None)
 
     async def _try(self, url: str) -> Server | None:
-        """Knock first: where nobody listens, no HTTP library needs to be loaded."""
+        """Knock first: if nobody listens, no HTTP library needs to be loaded."""
         parts = urlsplit(url)
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
@@ -90,51 +92,52 @@ class LocalServer:
 
     async def _ask(self, url: str, seconds: float) -> Server | None:
         try:
-            listed = await self._fetch(f"{url}/models", seconds)
-        except Exception:  # whatever answers there, it is no server for us
+            listed: list[Any] = (await self._fetch(f"{url}/models", seconds))["data"]
+            rows = [cast(dict[str, Any], row) for row in listed[:1000] if isinstance(row, dict)]
+        except Exception:  # whatever answers there, it is not a server for us
             return None
-        if not isinstance(listed, dict):
-            return None
-        models = cast(dict[str, Any], listed).get("data")
-        if not isinstance(models, list):
-            return None
-        rows = cast(list[Any], models)
-        kind, slots = await self._kind(url, _owner(rows), seconds)
-        small = await self._small(url, kind, rows, seconds)
-        return Server(url, _windows(rows), kind, slots, small)
-
-    async def _small(self, url: str, kind: Kind, rows: list[Any], seconds: float) -> frozenset[str]:
-        """Which models are small, where the server tells their sizes."""
+        server = Server(url, {row["id"]: _window(row) for row in rows if _named(row.get("id"))})
         try:
-            if kind == "Ollama":
-                tags = await self._fetch(f"{url.removesuffix('/v1')}/api/tags", seconds)
-                sizes = {one["name"]: one["details"]["parameter_size"] for one in tags["models"]}
-                return frozenset(name for name, size in sizes.items() if _counted(size) < SMALL)
-            if kind == "llama.cpp":
-                sizes = {one["id"]: one["meta"]["n_params"] for one in rows}
-                return frozenset(name for name, size in sizes.items() if size < SMALL)
-        except Exception:  # told in another way, or not at all: then they are taken for large
-            return frozenset()
-        return frozenset()
+            return await self._recognized(server, rows, seconds)
+        except Exception:  # another server: it speaks OpenAI's API, and that is enough
+            return server
 
-    async def _kind(self, url: str, owner: str | None, seconds: float) -> tuple[Kind, int | None]:
-        """Which server it is, and how many calls it answers at once; the rest wait in a queue of
-        its own, where their time would run."""
-        place = url.removesuffix("/v1")
-        try:
-            if owner == "llamacpp":
-                slots = (await self._fetch(f"{place}/props", seconds)).get("total_slots")
-                return "llama.cpp", slots if isinstance(slots, int) and slots > 0 else None
-            if owner and "version" in await self._fetch(f"{place}/api/version", seconds):
-                return "Ollama", 1  # OLLAMA_NUM_PARALLEL is not told; one is its default
-        except Exception:  # another server: one that speaks OpenAI's words, and that is enough
-            return None, None
-        return None, None
+    async def _recognized(
+        self, server: Server, rows: Sequence[Mapping[str, Any]], seconds: float
+    ) -> Server:
+        """The server with what it tells in its own way: how many calls it answers at once (the
+        others would wait in a queue of its own, where their time runs), and how large models are.
+        """
+        root, owner = server.base_url.removesuffix("/v1"), rows[0].get("owned_by")
+        if owner == "llamacpp":
+            slots = (await self._fetch(f"{root}/props", seconds)).get("total_slots")
+            sizes = {row["id"]: _meta(row).get("n_params") for row in rows}
+            slots = slots if isinstance(slots, int) and slots > 0 else None
+            return replace(server, kind="llama.cpp", slots=slots, small=_small(sizes))
+        if not owner or owner == "vllm":
+            return server
+        if "version" not in await self._fetch(f"{root}/api/version", seconds):
+            return server
+        server = replace(server, kind="Ollama", slots=1)  # its OLLAMA_NUM_PARALLEL is not told
+        with suppress(Exception):  # sizes that it does not tell are taken for large
+            tags = (await self._fetch(f"{root}/api/tags", seconds))["models"]
+            sizes = {one["name"]: str(one["details"]["parameter_size"]) for one in tags}
+            server = replace(server, small=_small(sizes))
+        return server
 
 
-def _counted(size: str) -> float:
-    """Ollama's "1.5B", "494.03M" as a number."""
-    return float(size[:-1]) * {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}[size[-1].upper()]
+def _small(sizes: Mapping[Any, object]) -> frozenset[str]:
+    return frozenset(name for name, size in sizes.items() if _parameters(size) < SMALL)
+
+
+def _parameters(size: Any) -> float:
+    """A number, or Ollama's "1.5B" or "494.03M"; a size that cannot be read is large."""
+    try:
+        if isinstance(size, str):
+            return float(size[:-1]) * _UNITS[size[-1].upper()]
+        return float(size)
+    except (TypeError, ValueError, LookupError):
+        return math.inf
 
 
 def with_path(url: str) -> str:
@@ -143,28 +146,18 @@ def with_path(url: str) -> str:
     return urlunsplit(parts if parts.path else parts._replace(path="/v1"))
 
 
-def _owner(models: list[Any]) -> str | None:
-    """Who is said to own the models: servers are known by it."""
-    first = cast(dict[str, Any], models[0]) if models and isinstance(models[0], dict) else {}
-    owner = first.get("owned_by")
-    return owner if isinstance(owner, str) and owner != "vllm" else None
+def _named(name: object) -> bool:
+    return isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable()
 
 
-def _windows(models: list[Any]) -> dict[str, int | None]:
-    windows: dict[str, int | None] = {}
-    for model in models[:1000]:
-        if isinstance(model, dict):
-            told = cast(dict[str, Any], model)
-            name = told.get("id")
-            if isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable():
-                windows[name] = _window(told)
-    return windows
-
-
-def _window(told: dict[str, Any]) -> int | None:
-    """The window in force, where the server tells it: vLLM, LM Studio, llama.cpp in their ways."""
+def _meta(told: Mapping[str, Any]) -> dict[str, Any]:
     meta = told.get("meta")
-    places = told | (cast(dict[str, Any], meta) if isinstance(meta, dict) else {})
+    return cast(dict[str, Any], meta) if isinstance(meta, dict) else {}
+
+
+def _window(told: Mapping[str, Any]) -> int | None:
+    """The window in force, if the server tells it: vLLM, LM Studio and llama.cpp in their ways."""
+    places = {**told, **_meta(told)}
     for key in ("max_model_len", "loaded_context_length", "n_ctx", "context_length"):
         window = places.get(key)
         if isinstance(window, int) and 512 <= window <= 100_000_000:
