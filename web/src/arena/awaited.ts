@@ -1,19 +1,9 @@
 /** Who was asked to speak and has said nothing yet: the next wave of the plan. */
-import type { Debate, Turn } from '../api/types'
+import type { Debate, Plan, PlannedStep, Turn } from '../api/types'
 import type { Speech } from './speech'
-import { legsOf, steps, type Step } from './plan'
 
-export type Awaited = Omit<Step, 'wave'>
+export type Awaited = Pick<PlannedStep, 'round' | 'stage' | 'actor' | 'target'>
 export type Place = { stage: string | null; round: number | null }
-
-const planned = new WeakMap<object, Step[]>()
-
-function planOf(debate: Debate): Step[] {
-  // The participants' list stays the same object while a debate is watched.
-  const found = planned.get(debate.participants) ?? steps(legsOf(debate), debate)
-  planned.set(debate.participants, found)
-  return found
-}
 
 /** A cue and an answer of one round are told apart by whom the host names. */
 const key = (round: number, actor: string, cued: string | null): string => `${round} ${actor} ${cued ?? ''}`
@@ -30,7 +20,8 @@ export function placeNow(debate: Debate, speeches: Speech[], awaited: Awaited[])
   return speeches.find((speech) => !speech.stale) ?? speeches[0] ?? awaited[0] ?? debate
 }
 
-export function awaitedBy(debate: Debate, turns: Turn[], speeches: Speech[]): Awaited[] {
+/** Without a plan, nobody is known to be awaited but who closes a debate. */
+export function awaitedBy(debate: Debate, plan: Plan | null, turns: Turn[], speeches: Speech[]): Awaited[] {
   const speaking = new Set(speeches.map((speech) => speech.actor))
   if (debate.status === 'ending') {
     const stage = closingStage(debate)
@@ -42,9 +33,8 @@ export function awaitedBy(debate: Debate, turns: Turn[], speeches: Speech[]): Aw
     const closer = seats.find((seat) => closing.every((turn) => turn.actor !== seat.id))?.id // who failed is followed by the next
     return closer && !speaking.has(closer) ? [{ actor: closer, target: null, stage, round }] : []
   }
-  if (debate.status !== 'running') return []
-  const hostId = debate.host?.id
+  if (debate.status !== 'running' || !plan) return []
   const spoken = new Set(turns.map((turn) => key(turn.round, turn.actor, turn.kind === 'cue' ? turn.target : null)))
-  const left = planOf(debate).filter((step) => !spoken.has(key(step.round, step.actor, step.actor === hostId ? step.target : null)))
+  const left = plan.steps.filter((step) => !spoken.has(key(step.round, step.actor, step.kind === 'cue' ? step.target : null)))
   return left.filter((step) => step.wave === left[0]?.wave && !speaking.has(step.actor))
 }

@@ -1,6 +1,6 @@
 /** A debate while it is watched: read once, then kept by its stream. Nothing missing, nothing twice: by seq. */
 import { Unreachable, get, post, sentence } from '../api/client'
-import { isFinal, type Debate, type DeltaEvent, type ListedDebate, type StatusEvent, type Turn } from '../api/types'
+import { isFinal, type Debate, type DeltaEvent, type ListedDebate, type Plan, type StatusEvent, type Turn } from '../api/types'
 import type { Connection } from '../stream/kept'
 import { follow, watch } from '../stream/link'
 import { slotOf, type OfDebate } from '../stream/protocol'
@@ -11,6 +11,8 @@ export type Verb = 'start' | 'stop' | 'pause' | 'resume' | 'end' | 'retry' | 'sk
 
 export class LiveDebate {
   debate = $state.raw<Debate | null>(null)
+  /** Null as long as the service has not said it. */
+  plan = $state.raw<Plan | null>(null)
   turns = $state.raw<Turn[]>([])
   speeches = $state.raw<Speech[]>([])
   connection = $state<Connection>('connecting')
@@ -88,12 +90,17 @@ export class LiveDebate {
   /** The debate first: so all turns up to its last_seq are among those that are read after it. */
   async #read(): Promise<void> {
     const debate = await get<Debate>(`/debates/${this.id}`)
+    void this.#readPlan()
     const after = this.turns.at(-1)?.seq ?? 0
     const said = await get<{ items: Turn[] }>(`/debates/${this.id}/turns`, { after })
     this.#add(said.items)
     if (this.debate && this.debate.status !== debate.status) this.notice = ''
     if (debate.last_seq >= this.#lastSeq) this.debate = debate
     this.#lastSeq = Math.max(this.#lastSeq, debate.last_seq)
+  }
+
+  async #readPlan(): Promise<void> {
+    this.plan = await get<Plan>(`/debates/${this.id}/plan`).catch(() => this.plan)
   }
 
   async #reread(rewatch: boolean): Promise<void> {

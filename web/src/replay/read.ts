@@ -1,11 +1,8 @@
 import { download } from '../api/client'
+import type { components } from '../api/schema'
 import type { Turn } from '../api/types'
 
-export interface Consistency {
-  filesComplete: boolean
-  indexed: boolean
-  issues: string[]
-}
+export type Consistency = components['schemas']['Consistency']
 
 interface Portion {
   done: boolean

@@ -1,9 +1,9 @@
 /** A debate that is being set up: what was entered, what it comes to, and what is wrong with it. */
-import { layout, type Leg, type Seat } from '../arena/plan'
 import { hasSides, resultOf, roleNames, rolesOf } from '../api/rules'
-import type { DebateAsked, Format, OutputType, SeatAsked, Stance } from '../api/types'
+import type { DebateAsked, Format, OutputType, Plan, SeatAsked, Stance } from '../api/types'
 import { readCost, COST_HELP } from './cost'
 import type { Seat as Voiced } from './voices'
+import { Plans } from './plans.svelte'
 import { keepCast, keptDraft, lastCast, type Agent, type Kept, type KeptDraft, type KeptSeat } from './kept'
 
 export const MOST_MOTION = 4000
@@ -123,25 +123,40 @@ export class Draft {
     !!this.format?.stages.some((stage) => (typeof stage.rounds === 'string' ? this.options[stage.rounds] : stage.rounds) === 0),
   )
 
-  /** The course of any format with this cast; for the one that is chosen, with its options. */
-  legs(format: Format): Leg[] {
-    const chosen = format.name === this.formatName
-    const usual = Object.entries(format.options).map(([name, option]) => [name, (chosen ? this.options[name] : null) ?? option.default])
-    return layout(format, {
-      participants: this.#cast(format),
-      host: this.hasHost(format) ? { id: 'host', role: 'host', stance: 'neutral' } : null,
-      options: Object.fromEntries(usual) as Record<string, number>,
-      maxTurns: chosen ? this.maxTurns : null,
-    })
+  // --- the plan
+
+  readonly #plans = new Plans()
+
+  /** Ask what each format would come to with this cast; called off by what is returned. */
+  wantPlans(): () => void {
+    return this.#plans.want(this.formats.map((format) => this.#outline(format)))
   }
 
-  #cast(format: Format): Seat[] {
+  /** What a format would come to; null as long as the service has not said it. */
+  plan(format: Format): Plan | null {
+    return this.#plans.of(this.#outline(format))
+  }
+
+  /** The part of the draft that the plan depends on; for the format that is chosen, with its options. */
+  #outline(format: Format): DebateAsked {
+    const chosen = format.name === this.formatName
+    const options = Object.entries(format.options).map(([name, option]) => [name, (chosen ? this.options[name] : null) ?? option.default])
+    return {
+      motion: '?',
+      format: format.name,
+      participants: roleNames(format).length ? [] : this.#outlineSeats(format),
+      ...(this.hasHost(format) && { host: {} }),
+      options: Object.fromEntries(options) as Record<string, number>,
+      limits: chosen && this.isEndless && this.maxTurns !== null ? { max_turns: this.maxTurns } : {},
+      start: false,
+    }
+  }
+
+  #outlineSeats(format: Format): SeatAsked[] {
     const { min, max } = format.roster
-    const roles = roleNames(format)
-    if (roles.length) return roles.map((role) => ({ id: role, role, stance: 'neutral' }))
-    const taken: Seat[] = this.seats.slice(0, max).map((seat) => ({ id: String(seat.key), role: '', stance: seat.stance }))
-    while (taken.length < min) taken.push({ id: `more ${taken.length}`, role: '', stance: 'neutral' })
-    return taken
+    const seats = this.seats.slice(0, max).map(({ stance }) => stance)
+    while (seats.length < min) seats.push('neutral')
+    return seats.map((stance, place) => ({ name: `Seat ${place + 1}`, stance }))
   }
 
   hasHost(format: Format): boolean {
@@ -209,11 +224,9 @@ export class Draft {
     }
     if (this.isEndless && this.maxTurns !== null) {
       const problem = outside(this.maxTurns, 1, MOST_TURNS, true)
-      const format = this.format
+      const refused = this.format && this.#plans.refusal(this.#outline(this.format))
       if (problem) found.push(['limits.max_turns', problem])
-      else if (format && this.legs(format).some((leg) => leg.turns === 0)) {
-        found.push(['limits.max_turns', 'That leaves no turns for the debate itself.'])
-      }
+      else if (refused?.field === 'limits.max_turns') found.push(['limits.max_turns', 'That leaves no turns for the debate itself.'])
     }
     return found
   }
