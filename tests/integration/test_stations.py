@@ -16,8 +16,8 @@ from moot.errors import ConflictError, InputError, NotFoundError, StateError
 from moot.settings import Settings
 from moot.stations.airing import GRACE_SECONDS
 from moot.store import station_rows as store
-from moot.testing.clock import FrozenClock
 from moot.testing.speaker import ScriptedSpeaker
+from moot.testing.virtual import FrozenClock
 from tests.virtual import MODEL, engine, go
 
 BEGIN = 1_800_000_000.0  # 2027-01-15 08:00 UTC

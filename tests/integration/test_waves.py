@@ -22,8 +22,8 @@ from moot.errors import ProviderError, ProviderRateLimitError
 from moot.ports import Call, Reply, Say
 from moot.settings import Settings
 from moot.store import log
-from moot.testing.clock import FrozenClock
 from moot.testing.speaker import ScriptedSpeaker, plain
+from moot.testing.virtual import FrozenClock
 from tests.integration.councils import answer
 from tests.integration.homes import add_foreign_turn
 from tests.integration.speakers import add_chorus

@@ -3,15 +3,17 @@
 import os
 import subprocess
 import sys
-from collections import Counter
 
 import pytest
 
 from moot.testing.simulation.people import ON_STATIONS, VERBS
-from moot.testing.simulation.runner import simulate_all
+from moot.testing.simulation.runner import simulate, simulate_all
 from moot.testing.simulation.world import Result
 from tests.simulation.told import check
 
+WIDE = (8, 13, 25, 36, 41, 46, 48, 57, 91)
+"""Together these had every fault and every verb when they were last looked at: they come first."""
+SEEDS = [*WIDE, *(seed for seed in range(300) if seed not in WIDE)]
 SCHEDULES = int(os.environ.get("MOOT_SCHEDULES") or 300)
 FAULTS = (
     "kill", "stop of a process", "close", "disk full", "database away", "wrong clock", "restore",
@@ -23,7 +25,7 @@ FAULTS = (
 
 @pytest.fixture(scope="module")
 def schedules() -> list[Result]:
-    return list(simulate_all(range(SCHEDULES)))
+    return list(simulate_all(SEEDS[:SCHEDULES]))
 
 
 def test_every_rule_holds_in_every_schedule(schedules: list[Result]) -> None:
@@ -32,13 +34,19 @@ def test_every_rule_holds_in_every_schedule(schedules: list[Result]) -> None:
 
 
 def test_every_fault_and_every_verb_occurs(schedules: list[Result]) -> None:
-    counts: Counter[str] = sum((one.counts for one in schedules), Counter())
-    wanted = [*FAULTS, *(f"verb {verb}" for verb in {*VERBS, *ON_STATIONS})]
-    assert [one for one in wanted if not counts[one]] == []
+    missing = {*FAULTS, *(f"verb {verb}" for verb in {*VERBS, *ON_STATIONS})}
+    missing -= {name for one in schedules for name in one.counts}
+    for seed in SEEDS[SCHEDULES:]:  # if fewer were asked for, and seeds have moved
+        if not missing:
+            break
+        result = simulate(seed)
+        check(result)
+        missing -= set(result.counts)
+    assert missing == set()
 
 
 def test_a_seed_replays_exactly_whatever_the_order_of_sets() -> None:
-    seeds = [str(seed) for seed in range(8)]
+    seeds = [str(seed) for seed in WIDE]
     told = {
         subprocess.run(
             [sys.executable, "-m", "moot.testing.simulation", *seeds],

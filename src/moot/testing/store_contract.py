@@ -108,6 +108,11 @@ def one_of_many(number: int) -> Debate:
     ).but(status=rare.get(number % 10, "completed"))
 
 
+def create(conn: Connection, *debates: Debate) -> None:
+    for debate in debates:
+        runs.create(conn, debate)
+
+
 def fits(search: Search, debate: Debate) -> bool:
     """The same question, answered the slow way."""
     held = debate.motion.lower().replace(",", "").split()
@@ -251,8 +256,7 @@ class StoreContract:
         mine = a_debate(1).but(lease_owner="me", lease_until=5.0, fence=3, wanted="stop")
         other = a_debate(2).but(lease_owner="you", lease_until=5.0)
         let_go = a_debate(3).but(lease_owner="me", lease_until=5.0)
-        for debate in (mine, other, let_go):
-            runs.create(conn, debate)
+        create(conn, mine, other, let_go)
         runs.renew(conn, "me", [mine.id, other.id], 9.0)
         assert runs.load(conn, mine.id).lease_until == 9.0
         assert runs.load(conn, other.id).lease_until == 5.0
@@ -265,8 +269,7 @@ class StoreContract:
         running = a_debate(1).but(status="running", last_seq=3)
         ended = a_debate(2).but(status="completed", ended_at=AT, last_seq=3)
         paused = a_debate(3).but(status="paused", last_seq=3)
-        for debate in (running, ended, paused):
-            runs.create(conn, debate)
+        create(conn, running, ended, paused)
         waiting = a_debate(4).but(status="running", not_before=9.0)
         runs.create(conn, waiting)
         assert [one.id for one in runs.unfinished(conn, 8.9)] == [running.id]
@@ -326,40 +329,33 @@ class StoreContract:
 
     def test_the_newest_come_first(self, conn: Connection) -> None:
         debates = [a_debate(number) for number in (2, 1, 3)]
-        for debate in debates:
-            runs.create(conn, debate)
+        create(conn, *debates)
         newest = lists.find(conn, Search(limit=2))
         assert [debate.id for debate in newest.debates] == [debates[2].id, debates[0].id]
         assert lists.find(conn, Search(before=newest.next)).debates == [debates[1]]
 
-    @pytest.mark.parametrize("search", SEARCHES, ids=str)
-    @pytest.mark.parametrize("limit", [1, 7, 100])
-    def test_pages_give_each_debate_once(
-        self, conn: Connection, search: Search, limit: int
-    ) -> None:
+    def test_pages_give_each_debate_once(self, conn: Connection) -> None:
         debates = [one_of_many(number) for number in range(60)]
-        for debate in debates[::2] + debates[1::2]:
-            runs.create(conn, debate)
-        expected = [debate for debate in reversed(debates) if fits(search, debate)]
-        found = pages(conn, replace(search, limit=limit))
-        assert [debate for page in found for debate in page] == expected
-        assert all(len(page) <= limit for page in found)
-        assert [] not in found[:-1], "far from too many to look at"
+        create(conn, *debates[::2], *debates[1::2])
+        for search in SEARCHES:
+            expected = [debate for debate in reversed(debates) if fits(search, debate)]
+            for limit in (1, 7, 100):
+                found = pages(conn, replace(search, limit=limit))
+                assert [debate for page in found for debate in page] == expected, search
+                assert all(len(page) <= limit for page in found), search
+                assert [] not in found[:-1], f"far from too many to look at: {search}"
 
     def test_what_is_added_between_pages_moves_nothing(self, conn: Connection) -> None:
+        kept = [one_of_many(number) for number in range(40)]
+        create(conn, *kept)
+        conn.driver.execute("SAVEPOINT here")
         for search in SEARCHES[:8]:
-            kept = [one_of_many(number) for number in range(40)]
-            conn.driver.execute("SAVEPOINT here")
-            for debate in kept:
-                runs.create(conn, debate)
-            later = iter(range(40, 80))
+            later = map(one_of_many, range(40, 80))
             found = pages(
-                conn,
-                replace(search, limit=4),
-                lambda later=later: runs.create(conn, one_of_many(next(later))),
+                conn, replace(search, limit=4), lambda later=later: create(conn, next(later))
             )
             expected = [debate for debate in reversed(kept) if fits(search, debate)]
-            assert [debate for page in found for debate in page] == expected
+            assert [debate for page in found for debate in page] == expected, search
             conn.driver.execute("ROLLBACK TO SAVEPOINT here")
 
     def test_no_page_looks_at_more_than_its_share(
@@ -367,8 +363,7 @@ class StoreContract:
     ) -> None:
         monkeypatch.setattr(lists, "LOOKED_AT", 6)
         debates = [one_of_many(number) for number in range(60)]
-        for debate in debates:
-            runs.create(conn, debate)
+        create(conn, *debates)
         for search in (
             Search(words="motion", statuses=("failed",), limit=5),
             Search(words="mot", format="walk", limit=5),
@@ -382,11 +377,10 @@ class StoreContract:
             assert [] in found or search.hidden or search.format, "some pages are short"
         assert lists.find(conn, Search(words="nowhere", statuses=("failed",))).next is None
 
-    @pytest.mark.parametrize("words", HOSTILE, ids=lambda words: ascii(words[:20]))
-    def test_no_text_is_read_as_a_query(self, conn: Connection, words: str) -> None:
+    def test_no_text_is_read_as_a_query(self, conn: Connection) -> None:
         runs.create(conn, a_debate())
-        found = lists.find(conn, Search(words=words))
-        assert found == Found([], None)
+        for words in HOSTILE:
+            assert lists.find(conn, Search(words=words)) == Found([], None), ascii(words[:20])
         found = lists.find(conn, Search(words='test" -this) ^* "is:'))
         assert len(found.debates) == 1, "it has all of these words"
 
@@ -408,8 +402,7 @@ class StoreContract:
         motion = " ".join(f"w{number}" for number in range(800))[:4000]
         debate = a_debate().but(motion=motion)
         endless = a_debate(2).but(motion="endless" * 500)
-        for one in (debate, endless):
-            runs.create(conn, one)
+        create(conn, debate, endless)
         assert lists.find(conn, Search(words=motion)).debates == [debate]
         assert lists.find(conn, Search(words=f"{motion} x")).debates == []
         assert lists.find(conn, Search(words=endless.motion)).debates == [endless]
@@ -422,8 +415,7 @@ class StoreContract:
 
     def test_a_debate_that_was_lost_can_be_put_back(self, conn: Connection) -> None:
         debate, other = one_of_many(1), one_of_many(2)
-        for one in (debate, other):
-            runs.create(conn, one)
+        create(conn, debate, other)
         Query(delete(tables.runs).where(tables.runs.c.id == debate.id)).run(conn)
         assert lists.find(conn, Search(words="motion")).debates == [other]
         runs.create(conn, debate)
@@ -440,8 +432,7 @@ class StoreContract:
 
     def test_debates_are_counted_by_status(self, conn: Connection) -> None:
         assert runs.counts(conn) == {}
-        for number in range(10):
-            runs.create(conn, one_of_many(number))
+        create(conn, *map(one_of_many, range(10)))
         assert sum(runs.counts(conn).values()) == 10
         assert runs.counts(conn)["failed"] == 1
 

@@ -48,14 +48,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._order = count()
         self._stopping = self._running = self._closed = False
 
-    # --- time ---
-
     def time(self) -> float:
         return self._now
-
-    def wall(self) -> float:
-        """Seconds since 1970, as a clock on the wall would have it."""
-        return EPOCH + self._now
 
     # --- what is to be done ---
 
@@ -206,12 +200,14 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         log.error("%s", context.get("message"), exc_info=error)
 
 
-class VirtualClock:
-    """The wall clock of the running loop."""
+class FrozenClock:
+    """A clock that stands still until it is told to go on, on any loop."""
 
-    def __init__(self) -> None:
-        self.ahead = 0.0  # of the loop's own
+    def __init__(self, now: float = EPOCH) -> None:
+        self._now = now
 
     def now(self) -> float:
-        loop = asyncio.get_running_loop()
-        return EPOCH + loop.time() + self.ahead
+        return self._now
+
+    def tick(self, seconds: float) -> None:
+        self._now += seconds

@@ -13,7 +13,7 @@ from moot.engine import lease
 from moot.engine.lease import Keeper, is_dead, owner_name
 from moot.ports import Held, Store
 from moot.testing import virtual
-from moot.testing.clock import FrozenClock
+from moot.testing.virtual import FrozenClock
 
 
 def test_this_process_is_alive_and_no_other_is_called_the_same() -> None:
