@@ -177,10 +177,7 @@ class Checks:
         self.hold(not early, "a debate waits to try again", name)
         claimer = next(one for one in self.world.past if one.name == row["lease_owner"])
         if self.world.plan.shape == "cluster" and before["last_seq"]:
-            place = Cursor(
-                before["next_round"], before["next_stage"], before["next_actor"],
-                before["next_target"], before["wave_done"],
-            ).name  # fmt: skip
+            place = place_of(before)
             named = claimer.sent.get(name, [])
             self.hold(place in named, "a message is for one place", f"{name} {place} {named}")
 
@@ -476,6 +473,12 @@ class Checks:
             return
         examined = reindex.examine(self.world.home, self.world.settings.database, name)
         self.hold(not examined.issues, "files and database agree", f"{name}: {examined.issues}")
+
+
+def place_of(row: dict[str, Any]) -> str:
+    """The place of the next turn, as messages name it."""
+    cursor = ("next_round", "next_stage", "next_actor", "next_target", "wave_done")
+    return Cursor(*(row[name] for name in cursor)).name
 
 
 def _unlisted(row: dict[str, Any], attempts: list[Any]) -> tuple[int, int, int]:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from moot.testing.simulation.checks import place_of
+
 if TYPE_CHECKING:
     from moot.testing.simulation.process import Process
     from moot.testing.simulation.world import World
@@ -145,8 +147,8 @@ class Faults:
                 path.write_bytes(b"\x00" * len(data))
 
     def tempt(self, row: dict[str, Any]) -> None:
-        """What chance alone would rarely do: a stop while the last word is written down, and the
-        death of a worker that has just been asked to halt."""
+        """What chance alone would rarely do: a stop while the last word is written down, the death
+        of a worker that has just been asked to halt, and a message that comes again too early."""
         world = self._world
         if world.healing:
             return
@@ -154,6 +156,9 @@ class Faults:
         at_its_end = row["status"] == "running" and row["next_round"] is None
         if at_its_end and plan.verbs and chance.random() < (0.4 if plan.council else 0.2):
             world.later(world.latency(), lambda: world.people.ask("stop", row["id"]))
+        waits = row["not_before"] > world.wall() and row["lease_owner"] is None
+        if waits and plan.shape == "cluster" and world.likely():
+            world.post.put(row["id"], place_of(row))
         halting = row["wanted"] and not row["open_calls"]
         if (halting or at_its_end) and plan.kills and world.likely():
             for process in world.processes:
