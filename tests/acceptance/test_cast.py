@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from moot.bootstrap import open_service
-from moot.cli.speakers import who_speaks
+from moot.cli.live import who_speaks
 from moot.core.debate import Debate
 from moot.core.voices import family
 from moot.errors import InputError, ProviderAuthError, StateError, StorageError
@@ -418,7 +418,7 @@ def test_no_folder_is_named_that_is_not_there(home: Path) -> None:
 
 def test_records_say_that_the_council_is_switched_off(home: Path) -> None:
     off = {"MOOT_DISABLED_FORMATS": "council"}
-    assert "No record yet" in moot(home, "records").stdout
+    assert "No records yet" in moot(home, "records").stdout
     done = moot(home, "records", env=off)
     assert (done.returncode, done.stdout) == (0, "")
     assert "The council is switched off here" in done.stderr

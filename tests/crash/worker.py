@@ -25,7 +25,7 @@ from kombu.transport import redis as _transport
 from moot import logs
 from moot.bootstrap import load_settings
 from moot.bus import redis as _bus
-from moot.cli import machines
+from moot.cli import home_commands
 from moot.core import moves
 from moot.core.change import Change, NotClaimedError
 from moot.core.debate import Debate
@@ -152,7 +152,7 @@ def be(told: dict[str, Any]) -> None:
         GUARDS[name]()
     if told["role"] == "supervisor":
         books.note("ready", str(os.getpid()))
-        asyncio.run(machines._supervise())
+        asyncio.run(home_commands._supervise(load_settings()))
         return
     books.keep()
     note_claims(books)

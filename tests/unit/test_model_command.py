@@ -10,7 +10,7 @@ import pytest
 from tests import tiny_gguf
 from tests.mirror import Mirror
 
-from moot.cli import model_need
+from moot.cli import model_work
 from moot.cli.main import main
 from moot.models.local import catalog
 from moot.models.local.weights import Shelf
@@ -77,8 +77,8 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     async def nobody(_: Settings) -> bool:
         return False
 
-    monkeypatch.setattr(model_need, "_speaks", nobody)
-    monkeypatch.setattr(model_need, "find_spec", lambda _: object())
+    monkeypatch.setattr(model_work, "_speaks", nobody)
+    monkeypatch.setattr(model_work, "find_spec", lambda _: object())
 
 
 def test_a_model_is_fetched_listed_used_and_removed(moot: Run, tmp_path: Path) -> None:
@@ -172,9 +172,9 @@ def test_make_run_goes_on_without_one(
 def test_make_run_says_that_llama_cpp_is_missing_or_that_the_machine_is_small(
     moot: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model_need, "machine", lambda: (0, 1))
+    monkeypatch.setattr(model_work, "machine", lambda: (0, 1))
     assert "small for a model, so the understudy speaks" in moot("fetch", "--if-needed")[2]
-    monkeypatch.setattr(model_need, "find_spec", lambda _: None)
+    monkeypatch.setattr(model_work, "find_spec", lambda _: None)
     assert "pip install 'moot[llama]'" in moot("fetch", "--if-needed")[2]
 
 

@@ -1,9 +1,11 @@
-"""What the commands for agents and stations share: one question, one answer, a file in or out."""
+"""What the commands share: their options, a question to a moot, and what they print."""
 
 import asyncio
-import json
+import inspect
+import json as jsonlib
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -13,13 +15,73 @@ from moot.errors import InputError
 
 if TYPE_CHECKING:
     from moot.ports import Moot
-    from moot.stations.station import Brought
 
 T = TypeVar("T")
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file; - is standard input.")]
+
+
+def _ids() -> list[str]:
+    """For the shell's completion: the debates whose files are here."""
+    from moot.bootstrap import load_settings
+
+    settings = load_settings()
+    folder = settings.home / "records" / "debates"
+    ids = [] if settings.url else [path.name for path in folder.glob("debate_*")]
+    return sorted(ids, reverse=True)
+
+
+def format_names() -> list[str]:
+    """For the shell's completion."""
+    from moot.bootstrap import load_settings
+    from moot.store.formats import FormatFiles
+
+    return FormatFiles(load_settings().home).names()
+
+
+Id = Annotated[str, typer.Argument(metavar="ID", autocompletion=_ids, help="The debate's id.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="A file, in place of standard output.")
+    Path | None, typer.Option("--output", "-o", help="Write to a file, not to standard output.")
 ]
+OptionValues = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=NUMBER", help="Another option of the format."),
+]
+
+
+def takes(fields: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command every field of a dataclass as an option. It gets them as `fields`."""
+    options = inspect.signature(fields, eval_str=True).parameters
+
+    def given(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def run(**values: Any) -> None:
+            chosen = fields(**{name: values.pop(name) for name in options})
+            command(fields=chosen, **values)
+
+        parameters: list[inspect.Parameter] = []
+        for own in inspect.signature(command, eval_str=True).parameters.values():
+            parameters += options.values() if own.name == "fields" else [own]
+        by_name = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+        run.__dict__["__signature__"] = inspect.Signature(by_name)
+        return run
+
+    return given
+
+
+def said(**fields: Any) -> dict[str, Any]:
+    """The fields that were given."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def read_options(rounds: int | None, given: Iterable[str]) -> dict[str, Any]:
+    """The options of a format."""
+    options: dict[str, Any] = said(rounds=rounds)
+    for text in given:
+        name, _, value = text.partition("=")
+        if not value.lstrip("-").isdigit():
+            raise InputError(f"--option {text}: write it as NAME=NUMBER.", "options")
+        options[name.strip()] = int(value)
+    return options
 
 
 def ask(question: "Callable[[Moot], Awaitable[T]]") -> T:
@@ -28,64 +90,34 @@ def ask(question: "Callable[[Moot], Awaitable[T]]") -> T:
     async def answer() -> T:
         from moot.cli.target import where
 
-        async with where() as service:
-            return await question(service)
+        async with where() as moot:
+            return await question(moot)
 
     return asyncio.run(answer())
 
 
-def given(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Only what was said."""
-    return {name: value for name, value in fields.items() if value is not None}
-
-
 def print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=1))
+    typer.echo(jsonlib.dumps(value, ensure_ascii=False, indent=1))
 
 
-def read(file: Path) -> str:
-    """A file's text; that of standard input for `-`."""
-    said = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-    try:
-        return said.decode()
-    except UnicodeDecodeError:
-        raise InputError(f"{file} is no text in UTF-8.", "file") from None
-
-
-def write(text: str, output: Path | None, json: bool) -> None:
-    """TOML to a file, or to standard output."""
-    if output is not None:
-        output.write_bytes(text.encode())
-        typer.echo(f"Written to {output}.", err=True)
-    if json:
-        print_json({"toml": text})
-    elif output is None:
+def write(text: str, output: Path | None) -> None:
+    """A document to a file, or to standard output."""
+    if output is None:
         typer.echo(text, nl=not text.endswith("\n"))
-
-
-def tell_brought(brought: "Brought", json: bool) -> None:
-    if json:
-        print_json({"made": list(brought.made), "changed": list(brought.changed)})
         return
-    for what, ids in (("Made", brought.made), ("Changed", brought.changed)):
-        if ids:
-            typer.echo(f"{what}: {', '.join(ids)}.")
-    if not brought.made and not brought.changed:
-        typer.echo("There was nothing in it.")
-
-
-def tell_gone(what: str, id_: str, json: bool) -> None:
-    if json:
-        print_json({"deleted": id_})
-    else:
-        typer.echo(f"The {what} {id_} is gone; its debates stay readable.")
+    output.write_bytes(text.encode("utf-8", "replace"))
+    typer.echo(f"Written to {output}.", err=True)
 
 
 def table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], wide: str, *, whole: bool = False
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str | tuple[str, str]]],
+    wide: str,
+    *,
+    whole: bool = False,
 ) -> None:
-    """Rows under their names; the wide column gets the room that is left: as much of it as fits on
-    the line or, where it is wanted whole, on as many lines as it takes."""
+    """Rows under their names; a cell is its text, or its text and style. The wide column gets the
+    room that is left: as much of it as fits on the line, or all of it if it is wanted `whole`."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -94,15 +126,64 @@ def table(
     for name in columns:
         made.add_column(name, style="dim" if name == "id" else "", no_wrap=name != wide)
     for row in rows:
-        made.add_row(
-            *(
-                Text(flat(cell), overflow="ellipsis", no_wrap=not (whole and name == wide))
-                for name, cell in zip(columns, row, strict=True)
-            )
-        )
+        cells: list[Text] = []
+        for name, cell in zip(columns, row, strict=True):
+            text, style = cell if isinstance(cell, tuple) else (cell, "")
+            on_one_line = not (whole and name == wide)
+            cells.append(Text(flat(text), style, overflow="ellipsis", no_wrap=on_one_line))
+        made.add_row(*cells)
     Console(highlight=False).print(made)
 
 
 def flat(text: str) -> str:
     """On one line."""
     return " ".join(text.split())
+
+
+# --- files of agents and stations ---
+
+
+def add_file_commands(app: typer.Typer, nouns: str) -> None:
+    """`import` and `export`, which agents and stations have alike."""
+
+    @app.command("import", help=f"Import {nouns} from a TOML file, all or none. Existing ids are "
+                 "changed.")  # fmt: skip
+    def import_(
+        file: Annotated[Path, typer.Argument(metavar="FILE", help="- is standard input.")],
+        json: Json = False,
+    ) -> None:
+        content = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        try:
+            text = content.decode()
+        except UnicodeDecodeError:
+            raise InputError(f"{file} is not text in UTF-8.", "file") from None
+        brought = ask(lambda moot: getattr(moot, nouns).bring(text))
+        if json:
+            print_json({"made": list(brought.made), "changed": list(brought.changed)})
+            return
+        for what, ids in (("Made", brought.made), ("Changed", brought.changed)):
+            if ids:
+                typer.echo(f"{what}: {', '.join(ids)}.")
+        if not brought.made and not brought.changed:
+            typer.echo("There was nothing in it.")
+
+    @app.command(help=f"Export {nouns} as a TOML file, for `moot {nouns} import`.")
+    def export(
+        ids: Annotated[
+            list[str] | None, typer.Argument(metavar="ID", help="Only these; default all.")
+        ] = None,
+        output: Output = None,
+        json: Json = False,
+    ) -> None:
+        text = ask(lambda moot: getattr(moot, nouns).take(ids or []))
+        if output or not json:
+            write(text, output)
+        if json:
+            print_json({"toml": text})
+
+
+def tell_gone(noun: str, id_: str, json: bool) -> None:
+    if json:
+        print_json({"deleted": id_})
+    else:
+        typer.echo(f"The {noun} {id_} is gone. Its debates stay readable.")

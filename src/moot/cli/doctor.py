@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from moot.bootstrap import broker, load_settings, router
-from moot.cli.speakers import HINT
+from moot.cli.live import HINT
 from moot.core.format import Format
 from moot.core.voices import UNDERSTUDY, family
 from moot.errors import MootError

@@ -4,23 +4,28 @@ import asyncio
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
 
 import typer
 
+from moot.bootstrap import load_settings
+from moot.cli.ask import print_json
+from moot.cli.screen import Screen, View
+from moot.cli.target import Notices, filed, say, where
+from moot.core.debate import Debate
+from moot.core.status import FINAL
+from moot.core.voices import UNDERSTUDY, family
 from moot.errors import MootError, StateError
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-    from moot.cli.screen import View
-    from moot.cli.target import Notices
-    from moot.core.debate import Debate
-    from moot.ports import Moot
+from moot.models.providers import VENDORS
+from moot.ports import Moot, ProviderStatus
+from moot.wire import codec
 
 LIVE_PACE = 0.03
 """Seconds between the understudy's words on a terminal, so that a person can follow."""
 WORKER_SECONDS = 3.0  # then it is said that no worker has come
+_KEYS = [str(one.key) for one in VENDORS.values() if one.preference]
+HINT = f'Set {", ".join(_KEYS[:-1])} or {_KEYS[-1]}, or run "moot model fetch".'
 
 
 class Begun(Protocol):
@@ -30,17 +35,9 @@ class Begun(Protocol):
 
 
 def here(
-    json: bool,
-    mine: list[str],
-    notices: "Notices",
-    pace: float = LIVE_PACE,
-    *,
-    recover: bool = True,
-) -> "AbstractAsyncContextManager[Moot]":
-    """The engine that carries debates on: at a person's pace where one looks on."""
-    from moot.bootstrap import load_settings
-    from moot.cli.target import where
-
+    json: bool, mine: list[str], notices: Notices, pace: float = LIVE_PACE, *, recover: bool = True
+) -> AbstractAsyncContextManager[Moot]:
+    """The engine that runs debates, at a person's pace if one looks on."""
     live = bool(sys.stdout) and sys.stdout.isatty() and not json
     return where(
         pace=pace if live else 0.0,
@@ -52,7 +49,7 @@ def here(
 
 
 async def carry_on(
-    begin: Callable[["Moot"], Awaitable["Debate"]],
+    begin: Callable[[Moot], Awaitable[Debate]],
     json: bool,
     mine: list[str],
     *,
@@ -60,47 +57,63 @@ async def carry_on(
 ) -> int:
     """Begin, show it live, and say how it ended. Ctrl-C pauses it: here at once, on a server after
     the step in flight. `introduce` says first who will speak."""
-    from moot.cli.screen import Quiet, Screen
-    from moot.cli.speakers import who_speaks
-    from moot.cli.target import Notices, filed
-
     notices = Notices()
-    async with here(json, mine, notices, recover=False) as service:
-        interrupted, begun = on_interrupt(service)
-        found = await service.providers() if introduce and not json else None
-        debate = await begin(service)
+    async with here(json, mine, notices, recover=False) as moot:
+        interrupted, begun = on_interrupt(moot)
+        found = await moot.providers() if introduce and not json else None
+        debate = await begin(moot)
         # Not before: the sweep could find that very debate, and whoever resumes it be refused.
-        service.recover(lambda id_: _left_behind(id_, mine))
+        moot.recover(lambda id_: _left_behind(id_, mine))
         if found is not None:
             typer.echo(who_speaks(debate, found))  # before this waits for anything
         mine.append(debate.id)
         begun([debate.id])
-        screen = Quiet() if json else Screen(debate)
-        notices.view = screen
-        with screen:
-            debate = await shown(service, debate, screen)
+        notices.view = View() if json else Screen(debate)
+        with notices.view as view:
+            debate = await shown(moot, debate, view)
+        view.outcome(debate, filed(moot, debate.id))
         if json:
-            await _print_json(service, debate)
-        else:
-            screen.outcome(debate, filed(service, debate.id))
+            turns = [codec.turn(turn) for turn in await moot.turns(debate.id)]
+            packet = await moot.packet(debate.id) if debate.outcome else None
+            print_json(
+                {
+                    **codec.debate(debate),
+                    "turns": turns,
+                    "packet": packet,
+                    "folder": moot.folder(debate.id),
+                }
+            )
     return exit_code(debate, interrupted.is_set())
 
 
-async def shown(
-    service: "Moot", debate: "Debate", view: "View", seen: int | None = None
-) -> "Debate":
-    """Show what it says from now on, until it has ended, is paused, or the service is closed.
+async def follow(id_: str, after: int) -> int:
+    """Show a debate that somebody else runs, from a seq on."""
+    notices = Notices()
+    async with where(live=True, notices=notices) as moot:
+        debate = await moot.get(id_)
+        if debate.status == "scheduled":
+            say(f"It has not been started yet; that does:  moot start {id_}")
+        elif moot.left_behind(debate):
+            say(f"Nobody carries it on; that does:  moot resume {id_}")
+        with Screen(debate.but(turn_count=0) if after == 0 else debate) as screen:
+            notices.view = screen
+            await _show(moot, id_, min(after, debate.last_seq), screen)
+        debate = await moot.get(id_)
+        screen.outcome(debate, filed(moot, id_))
+    return exit_code(debate, interrupted=False)
 
-    `seen` is the last seq that a person has seen; else it is all that was said before.
+
+async def shown(moot: Moot, debate: Debate, view: View, seen: int | None = None) -> Debate:
+    """Show what it says from now on, until it has ended, is paused, or the moot is closed.
+
+    `seen` is the last seq that a person has seen; by default, it is all that was said before.
     """
-    from moot.core.status import FINAL
-
     if seen is None:
         seen = debate.last_seq if debate.turn_count else 0
-    showing = asyncio.create_task(_show(service, debate.id, seen, view))
-    waiting = asyncio.create_task(_nobody_came(service, debate.id))
+    showing = asyncio.create_task(_show(moot, debate.id, seen, view))
+    waiting = asyncio.create_task(_nobody_came(moot, debate.id))
     try:
-        debate = await service.wait(debate.id)
+        debate = await moot.wait(debate.id)
         if debate.status in FINAL or debate.status == "paused":
             await showing
     finally:
@@ -110,30 +123,26 @@ async def shown(
     return debate
 
 
+async def _show(moot: Moot, debate_id: str, seen: int, view: View) -> None:
+    async for event in moot.follow(debate_id, seen):
+        view.show(event)
+
+
 def _left_behind(debate_id: str, told: list[str]) -> None:
     """Say once that a debate which another process left is carried on beside this one."""
-    from moot.cli.target import say
-
     if debate_id not in told:
         told.append(debate_id)
         say(f"Going on with {debate_id} too: nobody carried it on.")
 
 
-async def _nobody_came(service: "Moot", debate_id: str) -> None:
-    """Say why nothing happens, where it is workers who speak and none has come."""
-    from moot.cli.target import say
-
+async def _nobody_came(moot: Moot, debate_id: str) -> None:
+    """Say why nothing happens, if workers are to speak and none has come."""
     await asyncio.sleep(WORKER_SECONDS)
-    if (await service.get(debate_id)).status == "queued":
+    if (await moot.get(debate_id)).status == "queued":
         say("No worker has taken it yet: start one with `moot worker`. `moot doctor` says more.")
 
 
-async def _show(service: "Moot", debate_id: str, seen: int, view: "View") -> None:
-    async for event in service.follow(debate_id, seen):
-        view.show(event)
-
-
-def on_interrupt(service: "Moot") -> tuple[asyncio.Event, Begun]:
+def on_interrupt(moot: Moot) -> tuple[asyncio.Event, Begun]:
     """The first Ctrl-C pauses the debates; a second one, should that hang, ends the process.
 
     It may come before there is a debate: whoever begins them says which they are.
@@ -143,9 +152,9 @@ def on_interrupt(service: "Moot") -> tuple[asyncio.Event, Begun]:
     pausing: list[asyncio.Task[None]] = []
 
     async def pause(debates: list[str], leave: bool) -> None:
-        paused = await asyncio.gather(*(_pause(service, id_) for id_ in debates))
+        paused = await asyncio.gather(*(_pause(moot, id_) for id_ in debates))
         if leave or not all(paused):
-            await service.close()  # over, ending, or another's: let it go to where a start finds it
+            await moot.close()  # over, ending, or another's: let it go to where a start finds it
 
     def begin_pause() -> None:
         if interrupted.is_set() and begun_ones and not pausing:
@@ -166,31 +175,27 @@ def on_interrupt(service: "Moot") -> tuple[asyncio.Event, Begun]:
     return interrupted, begun
 
 
-async def _pause(service: "Moot", debate_id: str) -> bool:
+async def _pause(moot: Moot, debate_id: str) -> bool:
     """Whether it is paused or will be, or is over anyway."""
-    from moot.cli.target import say
-    from moot.core.status import FINAL
-
     try:
-        if await _paused(service, debate_id):
+        if await _paused(moot, debate_id):
             return True
     except MootError as error:
         say(f"moot: {error.message}")
-    status = (await service.get(debate_id)).status
+    status = (await moot.get(debate_id)).status
     if status == "queued":
         say(f"It waits for a worker and will be spoken by one. `moot stop {debate_id}` ends it.")
     return status in FINAL
 
 
-async def _paused(service: "Moot", debate_id: str) -> bool:
+async def _paused(moot: Moot, debate_id: str) -> bool:
     """Pause it, if that is still possible."""
-    from moot.cli.target import say, url
-
+    at_once = load_settings().url is None
     for _ in range(50):  # one that is queued runs in a moment, and then it can be paused
         try:
-            debate = await service.pause(debate_id, at_once=not url())
+            debate = await moot.pause(debate_id, at_once=at_once)
         except StateError:
-            if (await service.get(debate_id)).status != "queued":
+            if (await moot.get(debate_id)).status != "queued":
                 return False
             await asyncio.sleep(0.02)
         else:
@@ -200,7 +205,7 @@ async def _paused(service: "Moot", debate_id: str) -> bool:
     return False
 
 
-def exit_code(debate: "Debate", interrupted: bool) -> int:
+def exit_code(debate: Debate, interrupted: bool) -> int:
     if interrupted and debate.status not in ("completed", "failed"):
         return 130
     if debate.status == "paused":
@@ -208,15 +213,24 @@ def exit_code(debate: "Debate", interrupted: bool) -> int:
     return 1 if debate.status == "failed" else 0
 
 
-async def _print_json(service: "Moot", debate: "Debate") -> None:
-    import json
+def who_speaks(debate: Debate, found: Sequence[ProviderStatus]) -> str:
+    """The seats with their models, in one line: what `local` means is among what was found."""
+    local = next((one.model for one in found if one.provider == "local"), "local")
+    seats: dict[str, list[str]] = {}
+    for seat in (*debate.participants, *filter(None, [debate.host])):
+        voice = _voice(local if seat.model == "local" else seat.model)
+        name = "host" if seat is debate.host else seat.name
+        seats.setdefault(voice, []).append(name)
+    line = " · ".join(f"{', '.join(names)}: {voice}" for voice, names in seats.items())
+    canned = any(seat.model == "local" for seat in debate.seats) and local == UNDERSTUDY
+    keyed = any(one.works for one in found if one.provider != "local")
+    return f"{line}. {HINT}" if canned and not keyed else line
 
-    from moot.wire import codec
 
-    whole = {
-        **codec.debate(debate),
-        "turns": [codec.turn(turn) for turn in await service.turns(debate.id)],
-        "packet": await service.packet(debate.id) if debate.outcome else None,
-        "folder": service.folder(debate.id),
-    }
-    typer.echo(json.dumps(whole, ensure_ascii=False, indent=1))
+def _voice(model: str) -> str:
+    if model == UNDERSTUDY:
+        return "the understudy, which is not a model"
+    vendor, name = VENDORS.get(family(model)), model.partition(":")[2]
+    if vendor is None or not name:
+        return model
+    return f"{vendor.label if vendor.keys else vendor.name} ({name})"

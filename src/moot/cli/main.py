@@ -12,14 +12,10 @@ with loading():
 
     from moot.cli import (
         agent_commands,
-        air,
-        file_commands,
-        machines,
-        manage,
+        home_commands,
         model,
-        report_command,
+        read_commands,
         run_commands,
-        serve,
         station_commands,
     )
     from moot.errors import InputError, MootError
@@ -31,16 +27,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Debates between language models, carried to their end.",
 )
-run_commands.register(app)
-manage.register(app)
-file_commands.register(app)
-report_command.register(app)
-agent_commands.register(app)
-station_commands.register(app)
-air.register(app)
-serve.register(app)
-machines.register(app)
-model.register(app)
+for commands in (run_commands, read_commands, agent_commands, station_commands, home_commands,
+                 model):  # fmt: skip
+    commands.register(app)
 
 
 def _version(value: bool) -> None:
@@ -54,7 +43,7 @@ def _version(value: bool) -> None:
 @app.callback()
 def options(
     _show: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Debates between language models, carried to their end."""
@@ -68,10 +57,9 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character
     try:
         app()
-    except InputError as error:
-        _complain(error, 2)
     except MootError as error:
-        _complain(error, 1)
+        typer.echo(f"moot: {error.message}", err=True)
+        sys.exit(2 if isinstance(error, InputError) else 1)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
@@ -87,8 +75,3 @@ def _told(error: OSError) -> str:
     if error.filename is None or not error.strerror:
         return str(error.strerror or error)
     return f"{error.filename}: {error.strerror}."
-
-
-def _complain(error: MootError, code: int) -> None:
-    typer.echo(f"moot: {error.message}", err=True)
-    sys.exit(code)

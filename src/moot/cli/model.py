@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moot.cli.ask import print_json
-from moot.cli.run_commands import Json
+from moot.cli.ask import Json, print_json
 from moot.errors import InputError, MootError, NotFoundError
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ def register(app: typer.Typer) -> None:
 @models.command("list")
 def list_(json: Json = False) -> None:
     """What can be fetched, what is here, and which one is in use."""
-    from moot.cli.model_rows import rows
+    from moot.cli.model_work import rows
 
     shelf, _ = _open("list")
     found = rows(shelf)
@@ -68,7 +67,7 @@ def fetch(
         return  # who speaks there is that server's affair
     shelf, settings = _open("fetch")
     if if_needed:
-        from moot.cli.model_need import Needless, needed
+        from moot.cli.model_work import Needless, needed
 
         try:
             model = _fetch(needed(settings, shelf, name), shelf, settings)
@@ -141,7 +140,7 @@ def _entry(name: str | None) -> "Entry":
 
 def _fetch(entry: "Entry", shelf: "Shelf", settings: "Settings") -> "Model":
     from moot.bootstrap import places
-    from moot.cli.model_progress import shown
+    from moot.cli.model_work import shown
     from moot.models.local.fetch import fetch as get
     from moot.models.local.weights import NONE
 

@@ -1,7 +1,7 @@
 """A debate on a terminal: what was said stays, what is being said moves, a line says how far."""
 
-from types import TracebackType
-from typing import Protocol, Self
+from collections.abc import Mapping
+from typing import Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -12,6 +12,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from moot.cli.ask import flat
 from moot.core import schedule
 from moot.core.clean import clean
 from moot.core.debate import Debate, Turn
@@ -34,57 +35,50 @@ REASONS = {
 }
 
 
-class View(Protocol):
-    """Something that a debate can be shown on."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-    @property
-    def live(self) -> bool: ...
-
-    def lost(self, is_lost: bool) -> None: ...
-
-    def show(self, event: Event | Delta) -> None: ...
-
-    def outcome(self, debate: Debate, folder: str) -> None: ...
-
-
-class Quiet:
-    """Shows nothing."""
+class View:
+    """Shows nothing, for `--json`. The others show debates on a terminal."""
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         return None
 
     @property
     def live(self) -> bool:
+        """Whether a part of it moves, and says itself whether the connection is lost."""
         return False
 
     def lost(self, is_lost: bool) -> None:
-        """Nothing."""
+        """Whether the connection is lost."""
 
     def show(self, event: Event | Delta) -> None:
-        """Nothing."""
+        """What is said."""
 
     def outcome(self, debate: Debate, folder: str) -> None:
-        """Nothing."""
+        """How it ended, what it cost, where its files are (if any), and what can be done next."""
 
 
-class Screen:
+class Lines(View):
+    """Several debates on one terminal: a line for each turn, with how it begins."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._console = Console(highlight=False)
+        self._names = names
+        self._styles = {id_: COLOURS[place % len(COLOURS)] for place, id_ in enumerate(self._names)}
+
+    def show(self, event: Event | Delta) -> None:
+        if isinstance(event, TurnCommitted):
+            self._line(event.debate_id, _said(event.turn))
+        elif isinstance(event, StatusChanged) and event.notice:
+            self._line(event.debate_id, Text(flat(event.notice), style="yellow"))
+
+    def _line(self, debate_id: str, said: Text) -> None:
+        name = (f"{self._names[debate_id]}: ", self._styles[debate_id])
+        self._console.print(Text.assemble(name, said), overflow="ellipsis", no_wrap=True)
+
+
+class Screen(View):
     """A terminal, or a pipe: there only what is committed is printed."""
 
     def __init__(self, debate: Debate, console: Console | None = None) -> None:
@@ -112,19 +106,13 @@ class Screen:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live:
             self._live.stop()
             self._live = None
 
     @property
     def live(self) -> bool:
-        """Whether a part of it moves, and says itself whether the connection is lost."""
         return self._live is not None
 
     def lost(self, is_lost: bool) -> None:
@@ -148,11 +136,9 @@ class Screen:
         self._refresh()
 
     def outcome(self, debate: Debate, folder: str) -> None:
-        """How it ended, what it cost, where it lies, what can be done next. No folder: nothing is
-        filed."""
         out = self._console
         out.print(Rule(style="dim"))
-        out.print(Text.assemble((_ending(debate), "bold"), (_bill(debate), "dim")))
+        out.print(Text.assemble((ending(debate), "bold"), (_bill(debate), "dim")))
         if debate.outcome:
             decision = debate.outcome
             out.print(
@@ -181,7 +167,7 @@ class Screen:
         """The motion and who is here."""
         debate, out = self._debate, self._console
         out.print(Rule(Text(debate.format, style="dim"), style="dim"))
-        out.print(Text(" ".join(debate.motion.split()), style="bold"))
+        out.print(Text(flat(debate.motion), style="bold"))
         for seat in debate.seats:
             side = "host" if seat.role == "host" else seat.stance
             out.print(
@@ -271,7 +257,14 @@ class Screen:
         return Group(*parts, Text(), row)
 
 
-def _ending(debate: Debate) -> str:
+def _said(turn: Turn) -> Text:
+    if turn.status == "failed":
+        return Text.assemble((turn.name, "bold"), (f": no answer ({turn.error_code})", "red"))
+    tag = f" ({label(turn.model)})" if turn.model == UNDERSTUDY else ""
+    return Text.assemble((turn.name, "bold"), (tag, "dim"), f": {flat(turn.text)}")
+
+
+def ending(debate: Debate) -> str:
     if debate.status == "paused":
         return "Paused"
     reason = f": {REASONS[debate.stop_reason]}" if debate.stop_reason else ""

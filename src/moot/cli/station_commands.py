@@ -1,22 +1,25 @@
 """`moot stations`: the channels that air one conversation at a time, and what is on them."""
 
+import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from moot.cli.ask import (
-    File,
-    Output,
+    Json,
+    OptionValues,
+    add_file_commands,
     ask,
-    given,
+    format_names,
     print_json,
-    read,
+    read_options,
+    said,
     table,
-    tell_brought,
+    takes,
     tell_gone,
-    write,
 )
-from moot.cli.run_commands import Json, format_names, read_options
+from moot.cli.quiet import loading
 from moot.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,83 +29,109 @@ if TYPE_CHECKING:
 stations = typer.Typer(no_args_is_help=True, help="The stations, and what is on them.")
 
 Id = Annotated[str, typer.Argument(metavar="STATION", help="The station's id.")]
-Name = Annotated[str | None, typer.Option("--name", help="What it is called.")]
-About = Annotated[str | None, typer.Option(help="What it is about, for those who listen.")]
-Cron = Annotated[
-    str | None, typer.Option(help="When it airs by itself, e.g. '0 9 * * 1-5'; '' is never.")
-]
-Zone = Annotated[str | None, typer.Option(help="Of its times, e.g. Europe/Berlin; default UTC.")]
-Motions = Annotated[list[str] | None, typer.Option("--motion", help="Of its pool. Repeatable.")]
-Agents = Annotated[
-    list[str] | None, typer.Option("--agent", metavar="ID", help="Of its pool. Repeatable.")
-]
-Format = Annotated[
-    str | None,
-    typer.Option("--format", "-f", autocompletion=format_names, help="Default duel."),
-]
-Rounds = Annotated[int | None, typer.Option(help="How many, where the format has it.")]
-Options = Annotated[
-    list[str] | None,
-    typer.Option("--option", metavar="NAME=NUMBER", help="Another option of the format."),
-]
-MaxTurns = Annotated[int | None, typer.Option(help="At most this many turns each.")]
-MaxTokens = Annotated[int | None, typer.Option("--max-total-tokens", help="Budget of each.")]
-MaxCost = Annotated[float | None, typer.Option("--max-cost-usd", help="Budget of each.")]
-AllowUnpriced = Annotated[
-    bool | None,
-    typer.Option(
-        "--allow-unpriced/--refuse-unpriced", help="Models of unknown price under --max-cost-usd."
-    ),
-]
-Missed = Annotated[
-    str | None, typer.Option(help="A slot that nobody was there for: air it late, or skip it.")
-]
-OnFailure = Annotated[
-    str | None, typer.Option(help="When a speaker fails for good: degrade (the default) or pause.")
-]
-Seats = Annotated[
-    int | None, typer.Option(min=0, help="Agents of a conversation; 0: as the format has it.")
-]
-Public = Annotated[
-    bool | None, typer.Option("--public/--private", help="Whether anybody may listen.")
-]
+
+
+@dataclass(frozen=True)
+class Fields:
+    """What can be said of a station."""
+
+    about: Annotated[str | None, typer.Option(help="What it is about, for listeners.")] = None
+    cron: Annotated[
+        str | None, typer.Option(help="When it airs by itself, e.g. '0 9 * * 1-5'; '' is never.")
+    ] = None
+    zone: Annotated[
+        str | None, typer.Option(help="The zone of its times, e.g. Europe/Berlin; default UTC.")
+    ] = None
+    motions: Annotated[
+        list[str] | None, typer.Option("--motion", help="One of its pool. Repeatable.")
+    ] = None
+    agents: Annotated[
+        list[str] | None, typer.Option("--agent", metavar="ID", help="One of its pool. Repeatable.")
+    ] = None
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", "-f", autocompletion=format_names, help="Default duel."),
+    ] = None
+    rounds: Annotated[int | None, typer.Option(help="If the format has rounds.")] = None
+    option: OptionValues = None
+    max_turns: Annotated[int | None, typer.Option(help="The most turns of each debate.")] = None
+    max_total_tokens: Annotated[int | None, typer.Option(help="Budget of each debate.")] = None
+    max_cost_usd: Annotated[float | None, typer.Option(help="Budget of each debate.")] = None
+    allow_unpriced: Annotated[
+        bool | None,
+        typer.Option(
+            "--allow-unpriced/--refuse-unpriced",
+            help="Models of unknown price under --max-cost-usd.",
+        ),
+    ] = None
+    missed: Annotated[
+        str | None, typer.Option(help="A slot missed while nothing ran: air it late, or skip it.")
+    ] = None
+    on_failure: Annotated[
+        str | None,
+        typer.Option(help="If a speaker fails for good: degrade (default) or pause."),
+    ] = None
+    seats: Annotated[
+        int | None, typer.Option(min=0, help="Agents of a conversation; 0: as the format says.")
+    ] = None
+    public: Annotated[
+        bool | None, typer.Option("--public/--private", help="Whether anybody may listen.")
+    ] = None
+
+    def asked(self, name: str | None) -> dict[str, Any]:
+        """What was said; an empty cron line and no seats mean none."""
+        asked = said(
+            name=name, about=self.about, zone=self.zone, motions=self.motions or None,
+            agents=self.agents or None, format=self.format_, missed=self.missed,
+            on_failure=self.on_failure, public=self.public,
+            options=read_options(self.rounds, self.option or []) or None,
+            limits=said(
+                max_turns=self.max_turns, max_total_tokens=self.max_total_tokens,
+                max_cost_usd=self.max_cost_usd, allow_unpriced=self.allow_unpriced,
+            ) or None,
+        )  # fmt: skip
+        if self.cron is not None:
+            asked["cron"] = self.cron.strip() or None
+        if self.seats is not None:
+            asked["seats"] = self.seats or None
+        return asked
 
 
 def register(app: typer.Typer) -> None:
     app.add_typer(stations, name="stations")
+    app.command()(air)
 
 
 @stations.command("list")
 def list_(json: Json = False) -> None:
-    """All of them, by name."""
+    """List all stations by name."""
     from moot.cli.programme import when
     from moot.wire import codec_station as codec
 
-    found = ask(lambda service: service.stations.all())
+    found = ask(lambda moot: moot.stations.all())
     if json:
         print_json([codec.station(one) for one in found])
-        return
-    if not found:
-        typer.echo("No station yet. Some come along:  moot stations examples")
-        return
-    rows = [
-        (one.id, one.name, one.cron or "", when(one.next_slot, one.zone), one.about)
-        for one in found
-    ]
-    table(("id", "name", "cron", "next", "about"), rows, "about")
+    elif not found:
+        typer.echo("No stations yet. To add the examples:  moot stations examples")
+    else:
+        rows = [
+            (one.id, one.name, one.cron or "", when(one.next_slot, one.zone), one.about)
+            for one in found
+        ]
+        table(("id", "name", "cron", "next", "about"), rows, "about")
 
 
 @stations.command()
 def show(
     id_: Id,
-    past: Annotated[int, typer.Option(min=0, max=200, help="At most so many that were.")] = 10,
+    past: Annotated[int, typer.Option(min=0, max=200, help="The most past ones to show.")] = 10,
     json: Json = False,
 ) -> None:
-    """A station's programme: what is on, what comes and what was, in the station's own time."""
+    """Show what is on, what comes and what was, in the station's own time."""
     from moot.cli.programme import tell
     from moot.wire import codec_station as codec
 
-    programme = ask(lambda service: service.stations.programme(id_, past))
+    programme = ask(lambda moot: moot.stations.programme(id_, past))
     if json:
         print_json(codec.programme(programme))
     else:
@@ -110,124 +139,71 @@ def show(
 
 
 @stations.command()
+@takes(Fields)
 def add(
-    name: Annotated[str, typer.Argument(help="What it is called; its id follows from that.")],
-    about: About = None,
-    cron: Cron = None,
-    zone: Zone = None,
-    motion: Motions = None,
-    agent: Agents = None,
-    format_: Format = None,
-    rounds: Rounds = None,
-    option: Options = None,
-    max_turns: MaxTurns = None,
-    max_total_tokens: MaxTokens = None,
-    max_cost_usd: MaxCost = None,
-    allow_unpriced: AllowUnpriced = None,
-    missed: Missed = None,
-    on_failure: OnFailure = None,
-    seats: Seats = None,
-    public: Public = None,
+    name: Annotated[str, typer.Argument(help="Its name, from which its id is made.")],
+    fields: Fields,
     json: Json = False,
 ) -> None:
     """Make a station."""
-    asked = _asked(name, about, cron, zone, motion, agent, format_, missed, on_failure, seats,
-                   public)  # fmt: skip
-    limits = _limits(max_turns, max_total_tokens, max_cost_usd, allow_unpriced)
-    asked |= given(
-        {"options": read_options(rounds, option or []) or None, "limits": limits or None}
-    )
-    _tell(ask(lambda service: service.stations.create(asked)), json)
+    _tell(ask(lambda moot: moot.stations.create(fields.asked(name))), json)
 
 
 @stations.command()
+@takes(Fields)
 def change(
     id_: Id,
-    name: Name = None,
-    about: About = None,
-    cron: Cron = None,
-    zone: Zone = None,
-    motion: Motions = None,
-    agent: Agents = None,
-    format_: Format = None,
-    rounds: Rounds = None,
-    option: Options = None,
-    max_turns: MaxTurns = None,
-    max_total_tokens: MaxTokens = None,
-    max_cost_usd: MaxCost = None,
-    allow_unpriced: AllowUnpriced = None,
-    missed: Missed = None,
-    on_failure: OnFailure = None,
-    seats: Seats = None,
-    public: Public = None,
+    fields: Fields,
+    name: Annotated[str | None, typer.Option("--name", help="Its name.")] = None,
     json: Json = False,
 ) -> None:
-    """Change what is given, and leave the rest; motions and agents replace the pool's."""
-    asked = _asked(name, about, cron, zone, motion, agent, format_, missed, on_failure, seats,
-                   public)  # fmt: skip
-    limits = _limits(max_turns, max_total_tokens, max_cost_usd, allow_unpriced)
-    options = read_options(rounds, option or [])
-    if not asked and not limits and not options:
+    """Change what is given, and leave the rest; motions and agents replace those of the pool."""
+    asked = fields.asked(name)
+    if not asked:
         raise InputError(f"Say what to change of {id_}: --name, --cron, --motion …", "station")
 
-    async def changed(service: "Moot") -> "Station":
-        now = await service.stations.get(id_) if options or limits else None
-        if now and limits:
-            asked["limits"] = {**now.limits, **limits}
-        if now and options:  # of another format, the options are others
-            asked["options"] = {**(now.options if format_ is None else {}), **options}
-        return await service.stations.change(id_, asked)
+    async def changed(moot: "Moot") -> "Station":
+        now = await moot.stations.get(id_)
+        if "limits" in asked:
+            asked["limits"] = {**now.limits, **asked["limits"]}
+        if "options" in asked and fields.format_ is None:  # another format has other options
+            asked["options"] = {**now.options, **asked["options"]}
+        return await moot.stations.change(id_, asked)
 
     _tell(ask(changed), json)
 
 
 @stations.command()
 def delete(id_: Id, json: Json = False) -> None:
-    """Close a station: what waits is stopped, what is on air goes on as a plain debate."""
-    ask(lambda service: service.stations.delete(id_))
+    """Delete a station. What waits is stopped; what is on air continues as a plain debate."""
+    ask(lambda moot: moot.stations.delete(id_))
     tell_gone("station", id_, json)
 
 
-@stations.command("import")
-def import_(file: File, json: Json = False) -> None:
-    """Bring stations from a TOML file, all or none; one of the same id is changed."""
-    text = read(file)
-    tell_brought(ask(lambda service: service.stations.bring(text)), json)
-
-
-@stations.command()
-def export(
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="STATION", help="Only these; else all.")
-    ] = None,
-    output: Output = None,
-    json: Json = False,
-) -> None:
-    """Stations as a TOML file, for `moot stations import`."""
-    write(ask(lambda service: service.stations.take(ids or [])), output, json)
+add_file_commands(stations, "stations")
 
 
 @stations.command()
 def schedule(
     id_: Id,
-    motion: Annotated[str | None, typer.Option(help="Else the pool's next.")] = None,
+    motion: Annotated[str | None, typer.Option(help="Default: the pool's next.")] = None,
     agent: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Who speaks; else the pool's next.")
+        list[str] | None, typer.Option(metavar="ID", help="Who speaks; default: the pool's next.")
     ] = None,
     at: Annotated[
         str | None,
         typer.Option(
-            help="E.g. 2030-01-31T09:00, in the station's zone; else once the air is free."
+            help="E.g. 2030-01-31T09:00, in the station's zone; default: as soon as it can."
         ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Put a conversation on a station's programme. It airs while `moot serve` runs."""
+    """Schedule a conversation. It airs while `moot serve` runs."""
     from moot.cli.programme import line
 
-    async def scheduled(service: "Moot") -> "tuple[Conversation, Station]":
-        made = await service.stations.schedule(id_, motion=motion, agents=agent or [], at=at)
-        return made, await service.stations.get(id_)
+    async def scheduled(moot: "Moot") -> "tuple[Conversation, Station]":
+        made = await moot.stations.schedule(id_, motion=motion, agents=agent or [], at=at)
+        return made, await moot.stations.get(id_)
 
     conversation, station = ask(scheduled)
     _tell_conversation(conversation, f"Scheduled: {line(conversation, station.zone)}", json)
@@ -239,7 +215,7 @@ def cancel(
     json: Json = False,
 ) -> None:
     """Take a conversation that waits off the programme."""
-    gone = ask(lambda service: service.stations.cancel(conversation))
+    gone = ask(lambda moot: moot.stations.cancel(conversation))
     _tell_conversation(gone, f"{gone.id} is off the programme of {gone.station_id}.", json)
 
 
@@ -252,13 +228,13 @@ def reorder(
     ],
     json: Json = False,
 ) -> None:
-    """Give what waits another order; the times stay."""
+    """Air what waits in another order; the times stay."""
     from moot.cli.programme import line
     from moot.wire import codec_station as codec
 
-    async def ordered(service: "Moot") -> "tuple[list[Conversation], Station]":
-        waiting = await service.stations.reorder(id_, conversations)
-        return waiting, await service.stations.get(id_)
+    async def ordered(moot: "Moot") -> "tuple[list[Conversation], Station]":
+        waiting = await moot.stations.reorder(id_, conversations)
+        return waiting, await moot.stations.get(id_)
 
     waiting, station = ask(ordered)
     if json:
@@ -270,58 +246,55 @@ def reorder(
 
 @stations.command()
 def examples(json: Json = False) -> None:
-    """Bring the example stations that come along, and say how to air them."""
-    from moot.cli.example_commands import bring
-
-    found = ask(bring)
+    """Add the example stations, and say how to air them."""
+    ids, made = ask(bring_examples)
     if json:
-        print_json({"stations": list(found.stations), "made": list(found.made)})
+        print_json({"stations": ids, "made": made})
         return
-    typer.echo(f"Brought: {', '.join(found.made)}." if found.made else "They are all here already.")
-    typer.echo(f"Air one now:          moot air {found.stations[0]}")
+    typer.echo(f"Brought: {', '.join(made)}." if made else "They are all here already.")
+    typer.echo(f"Air one now:          moot air {ids[0]}")
     typer.echo("Air one on each:      moot air --examples")
     typer.echo("As their times come:  moot serve")
 
 
-def _asked(
-    name: str | None,
-    about: str | None,
-    cron: str | None,
-    zone: str | None,
-    motions: list[str] | None,
-    agents: list[str] | None,
-    format_: str | None,
-    missed: str | None,
-    on_failure: str | None,
-    seats: int | None,
-    public: bool | None,
-) -> dict[str, Any]:
-    """What was said; a cron line that is empty and no seats are said too, and mean none."""
-    asked = given(
-        {
-            "name": name, "about": about, "zone": zone, "motions": motions or None,
-            "agents": agents or None, "format": format_, "missed": missed,
-            "on_failure": on_failure, "public": public,
-        }
-    )  # fmt: skip
-    if cron is not None:
-        asked["cron"] = cron.strip() or None
-    if seats is not None:
-        asked["seats"] = seats or None
-    return asked
+async def bring_examples(moot: "Moot") -> tuple[list[str], list[str]]:
+    """Add the example stations and agents that are not there yet. Returns the ids of the example
+    stations, and those of them that are new."""
+    from moot.store import examples
+    from moot.wire import toml
+
+    def missing(text: str, nouns: str, there: set[str]) -> str:
+        return toml.dumps(nouns, [one for one in toml.loads(text, nouns) if one["id"] not in there])
+
+    ids = [str(one["id"]) for one in toml.loads(examples.stations(), "stations")]
+    there = {station.id for station in await moot.stations.all()}
+    made = [id_ for id_ in ids if id_ not in there]
+    if made:
+        known = {agent.id for agent in await moot.agents.all()}
+        await moot.agents.bring(missing(examples.agents(), "agents", known))
+        await moot.stations.bring(missing(examples.stations(), "stations", there))
+    return ids, made
 
 
-def _limits(
-    turns: int | None, tokens: int | None, cost: float | None, unpriced: bool | None
-) -> dict[str, Any]:
-    return given(
-        {
-            "max_turns": turns,
-            "max_total_tokens": tokens,
-            "max_cost_usd": cost,
-            "allow_unpriced": unpriced,
-        }
-    )
+def air(
+    station: Annotated[
+        list[str] | None, typer.Argument(metavar="STATION", help="The stations' ids.")
+    ] = None,
+    examples: Annotated[
+        bool, typer.Option("--examples", help="All example stations; they are added if need be.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Air the next conversation of each station now, and follow it to its end.
+
+    Ctrl-C pauses what was begun here, and leaves alone what was on air before.
+    """
+    if bool(station) == examples:
+        raise InputError("Name a station to air, or give --examples for those that come with moot.")
+    with loading():
+        from moot.cli.air import air_all
+
+    raise typer.Exit(asyncio.run(air_all(list(dict.fromkeys(station or [])), examples, json)))
 
 
 def _tell(station: "Station", json: bool) -> None:
@@ -338,10 +311,10 @@ def _tell(station: "Station", json: bool) -> None:
         typer.echo(f"Give it a pool:  moot stations change {station.id} --motion … --agent ID …")
 
 
-def _tell_conversation(conversation: "Conversation", said: str, json: bool) -> None:
+def _tell_conversation(conversation: "Conversation", text: str, json: bool) -> None:
     from moot.wire import codec_station as codec
 
     if json:
         print_json(codec.conversation(conversation))
     else:
-        typer.echo(said)
+        typer.echo(text)

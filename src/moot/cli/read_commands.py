@@ -1,0 +1,240 @@
+"""The commands that read: list, show, export, report, replay, records, formats, schema."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from moot.cli.ask import Id, Json, Output, ask, print_json, table, write
+from moot.errors import InputError
+
+if TYPE_CHECKING:
+    from moot.core.debate import Debate, Turn
+    from moot.core.format import Format
+    from moot.core.status import Status
+    from moot.ports import FormatProblem, Moot, Search
+
+STYLES = {"completed": "green", "running": "cyan", "paused": "yellow", "failed": "red"}
+LISTED = ("id", "motion", "format", "status", "stage", "round", "progress", "degraded",
+          "created_at", "updated_at")  # fmt: skip
+OFF = (
+    "The council is switched off {} (MOOT_DISABLED_FORMATS), so its records are not shown; they "
+    "are still on disk. To switch it on, remove council from MOOT_DISABLED_FORMATS and restart."
+)
+
+
+def register(app: typer.Typer) -> None:
+    app.command("list")(list_)
+    for command in (show, export, report, replay, records, formats, schema):
+        app.command()(command)
+
+
+def list_(
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="The most debates to list.")] = 20,
+    status: Annotated[
+        list[str] | None, typer.Option(help="Only those that are running, paused … Repeatable.")
+    ] = None,
+    format_: Annotated[str | None, typer.Option("--format", "-f", help="Only this format.")] = None,
+    query: Annotated[
+        str, typer.Option("--query", "-q", help="Words of the motion, or of a speaker's name.")
+    ] = "",
+    json: Json = False,
+) -> None:
+    """List the newest debates."""
+    from moot.core.status import STATUSES
+    from moot.ports import Search
+    from moot.wire import codec
+
+    given, known = status or [], (*STATUSES, "broadcasting")
+    if unknown := [name for name in given if name not in known]:
+        names = ", ".join(known)
+        raise InputError(f"There is no status {unknown[0]!r}; there are {names}.", "status")
+    statuses: tuple[Status, ...] = tuple(name for name in STATUSES if name in given)
+    on_air = "broadcasting" in given
+    search = Search(statuses, format_, query, limit=limit, broadcasting=on_air)
+    found = ask(lambda moot: _found(moot, search))
+    if json:
+        print_json([{key: codec.listed(debate)[key] for key in LISTED} for debate, _ in found])
+        return
+    if not found:
+        start = 'No debates yet. Start one:  moot run "Should we …?"'
+        typer.echo("No debates match." if status or format_ or query else start)
+        return
+    rows = [
+        (one.id, (f"{one.status}{_mark(one, left)}", STYLES.get(one.status, "")),
+         f"{one.turn_count}/{one.total}", one.format, one.motion)
+        for one, left in found
+    ]  # fmt: skip
+    table(("id", "status", "turns", "format", "motion"), rows, "motion")
+    if any(left for _, left in found):
+        typer.echo("Nobody carries on those left behind;  moot resume ID  does.")
+
+
+def _mark(debate: "Debate", left: bool) -> str:
+    return " (left behind)" if left else " (degraded)" if debate.degraded else ""
+
+
+async def _found(moot: "Moot", search: "Search") -> "list[tuple[Debate, bool]]":
+    """As many as are asked for, and whether each was left behind: a page may hold fewer, and still
+    have a next."""
+    from dataclasses import replace
+
+    page = await moot.find(search)
+    debates = page.debates
+    while page.next is not None and len(debates) < search.limit:
+        left = search.limit - len(debates)
+        page = await moot.find(replace(search, limit=left, before=page.next))
+        debates = [*debates, *page.debates]
+    return [(debate, moot.left_behind(debate)) for debate in debates]
+
+
+def show(id_: Id, json: Json = False) -> None:
+    """Show a debate as it stands: its transcript and its outcome."""
+
+    async def look(moot: "Moot") -> "tuple[Debate, list[Turn], str, str]":
+        from moot.cli.target import filed
+
+        turns = await moot.turns(id_)
+        return await moot.get(id_), turns, moot.folder(id_), filed(moot, id_)
+
+    debate, turns, folder, there = ask(look)
+    if json:
+        from moot.wire import codec
+
+        told = {**codec.debate(debate), "turns": [codec.turn(turn) for turn in turns]}
+        print_json({**told, "folder": folder})
+        return
+    from moot.cli.screen import Screen
+    from moot.core.events import TurnCommitted
+
+    screen = Screen(debate)
+    screen.head()
+    for turn in turns:
+        screen.show(TurnCommitted(debate.id, turn))
+    screen.outcome(debate, there)
+
+
+def export(
+    id_: Id,
+    as_: Annotated[str, typer.Option("--as", help="md, html or json.")] = "md",
+    output: Output = None,
+) -> None:
+    """Export a debate as one document: Markdown, a page with plots, or all of it as JSON."""
+    from moot.render.export import KINDS
+
+    if as_ not in KINDS:
+        raise InputError(f"--as {as_}: there are {', '.join(KINDS)}.", "as")
+    write(ask(lambda moot: moot.export(id_, as_)), output)
+
+
+def report(
+    id_: Id,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Who writes it; default MOOT_REPORT_MODEL, or extraction if unset."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make the report of a debate that has ended again, and show it; else show it so far."""
+
+    async def made(moot: "Moot") -> tuple[dict[str, Any], str]:
+        from moot.core.status import FINAL
+
+        status, folder = (await moot.get(id_)).status, moot.folder(id_)
+        if status not in FINAL:
+            where = f"It is {status}: this is its report so far, by extraction, and not filed."
+            return await moot.report(id_), where
+        where = f"Written to {folder}: report.json, report.md, report.html."
+        if "://" in folder:
+            where = f"Made at {folder}/report."
+        return await moot.remake_report(id_, model), where
+
+    document, where = ask(made)
+    if json:
+        print_json(document)
+    else:
+        from moot.render.report_text import markdown
+
+        typer.echo(markdown(document), nl=False)
+    typer.echo(where, err=True)
+
+
+def replay(id_: Id, json: Json = False) -> None:
+    """Replay a debate from its files alone, with its timing, and check the files."""
+    from moot.cli.replay_view import replayed, tell
+
+    whole = asyncio.run(replayed(id_))
+    if json:
+        print_json(whole)
+    else:
+        tell(whole)
+    if whole["consistency"]["issues"]:
+        raise typer.Exit(1)
+
+
+def records(
+    query: Annotated[str, typer.Argument(help="Only those that contain each of these words.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="The most records to list.")] = 50,
+    json: Json = False,
+) -> None:
+    """List what councils wrote back, newest first."""
+
+    async def look(moot: "Moot") -> tuple[list[dict[str, Any]], bool]:
+        rows = await moot.records(query, limit)
+        return rows, bool(rows) or "council" in {one.name for one in await moot.formats()}
+
+    rows, on = ask(look)
+    if not on:
+        from moot.cli.target import url
+
+        typer.echo(OFF.format("on that server" if url() else "here"), err=True)
+    if json:
+        print_json(rows)
+        return
+    if on and not rows:
+        typer.echo("No records match." if query else "No records yet. A council writes one.")
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for row in rows:
+        console.print(Text.assemble((row["title"], "bold"), (f"  {row['type']}", "dim")))
+        console.print(Text(f"  {row['created_at'][:10]}  {row['path']}", style="dim"))
+
+
+def formats(json: Json = False) -> None:
+    """List the formats, with their options."""
+    from moot.bootstrap import load_settings
+
+    async def look(moot: "Moot") -> "tuple[list[Format], list[FormatProblem]]":
+        return await moot.formats(), await moot.format_problems()
+
+    settings = load_settings()
+    folder = "" if settings.url else f"{settings.home / 'formats'}/"
+    known, problems = ask(look)
+    for problem in problems:
+        typer.echo(f"moot: {folder}{problem.detail}", err=True)
+    if json:
+        from moot.core.format import shown
+
+        print_json([shown(rules) for rules in known])
+        return
+    for rules in known:
+        typer.echo(f"{rules.name}: {rules.description}")
+        for name, option in rules.options.items():
+            bounds = f"{option.min}..{option.max}, default {option.default}"
+            typer.echo(f"    {name} ({bounds}): {option.help}")
+    if folder:
+        typer.echo(f"\nYour own go to {folder}, one TOML file each.")
+
+
+def schema(
+    what: Annotated[str, typer.Argument(help="packet or format")] = "packet",
+) -> None:
+    """Print the JSON Schema of a council's packet, or of a format file."""
+    from moot.core.format import Format
+    from moot.outcome import packet
+
+    if what not in ("packet", "format"):
+        raise InputError(f"There is no schema {what!r}; there are packet and format.", "schema")
+    print_json(packet.schema() if what == "packet" else Format.model_json_schema())

@@ -1,0 +1,91 @@
+"""What `moot replay` shows: a debate from its files, when each turn was spoken, what is wrong."""
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from rich.console import Console
+from rich.rule import Rule
+from rich.text import Text
+
+from moot.bootstrap import load_settings, replay
+from moot.cli.screen import Screen, ending
+from moot.cli.target import remote
+from moot.core.clean import visible
+from moot.core.debate import Debate, Participant, Turn
+from moot.core.events import TurnCommitted
+from moot.core.times import seconds
+from moot.wire.codec import read_debate, read_turn
+
+T = TypeVar("T", Turn, Participant)
+
+
+async def replayed(id_: str) -> dict[str, Any]:
+    """The replay, by the server; or here from the files, which need no database."""
+    settings = load_settings()
+    if not settings.url:
+        return replay(settings, id_)
+    async with remote() as moot:
+        return await moot.replay(id_)
+
+
+def tell(whole: dict[str, Any]) -> None:
+    console = Console(highlight=False, soft_wrap=False)
+    if told := _rebuilt(whole):
+        _transcript(console, *told)
+    if not whole["consistency"]["indexed"]:
+        console.print(Text("The database does not have it;  moot reindex  adds it.", style="dim"))
+    issues = whole["consistency"]["issues"]
+    if not issues:
+        console.print(Text("All files are as they were written.", style="green"))
+        return
+    console.print(Text(f"{len(issues)} finding{'s' if len(issues) > 1 else ''}:", style="bold red"))
+    for issue in issues:
+        console.print(Text(f"  {visible(issue)}", style="red"), soft_wrap=True)
+
+
+def _rebuilt(whole: dict[str, Any]) -> tuple[Debate, list[Turn]] | None:
+    """The debate that a replay tells of, unless its files are too damaged for that."""
+    try:
+        told = whole["transcript"]
+        turns = [read_turn(turn) for turn in told["turns"]]
+        return read_debate(told["debate"], whole["request"]["rules"]), turns
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _transcript(console: Console, debate: Debate, turns: list[Turn]) -> None:
+    """What was said and when, without anything that a changed file could do to a terminal."""
+    debate = debate.but(
+        motion=visible(debate.motion),
+        participants=tuple(_clean(seat, "name", "role", "model") for seat in debate.participants),
+        host=_clean(debate.host, "name", "role", "model") if debate.host else None,
+        warnings=tuple(visible(list(debate.warnings))),
+    )
+    screen = Screen(debate, console)
+    screen.head()
+    begun = debate.started_at or debate.created_at
+    for turn in turns:
+        clean = _clean(turn, "text", "name", "stage", "model")
+        screen.show(TurnCommitted(debate.id, clean))
+        when, took = _between(begun, turn.started_at), _between(turn.started_at, turn.committed_at)
+        console.print(Text(f"  +{when} s, took {took} s", style="dim"))
+    console.print(Rule(style="dim"))
+    lasted = f", {_between(begun, debate.ended_at)} s" if debate.ended_at else ""
+    console.print(Text.assemble((ending(debate), "bold"), (f"  {len(turns)} turns{lasted}", "dim")))
+    if outcome := debate.outcome:
+        console.print(Text(f"Decided: {visible(outcome.selected_option)}", style="bold"))
+        scores = f"consensus {outcome.consensus_score:.2f}"
+        console.print(Text(f"  {scores}, confidence {outcome.confidence_score:.2f}", style="dim"))
+    if debate.failure:
+        console.print(Text(visible(debate.failure.message), style="red"))
+
+
+def _clean(noun: T, *names: str) -> T:
+    return replace(noun, **{name: visible(getattr(noun, name)) for name in names})
+
+
+def _between(start: str, end: str) -> str:
+    try:
+        return f"{seconds(end) - seconds(start):.1f}"
+    except (ValueError, TypeError, OverflowError):
+        return "?"  # a time that somebody changed
