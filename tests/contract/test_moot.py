@@ -1,17 +1,22 @@
 """The contract of the single entry point: the engine, and the client of a real server."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from moot.bootstrap import open_service
 from moot.client.remote import Remote
+from moot.core.format import shown
 from moot.ports import Moot, Speaker
+from moot.render.export import KINDS
 from moot.settings import Settings
 from moot.testing.bus_peer import in_loop
-from moot.testing.moot_contract import COUNCIL, MOTION, MootContract, Open, everything
+from moot.testing.moot_contract import COUNCIL, MOTION, MootContract, Open
+from moot.wire import codec
 from tests.served import served
 
 MODEL = "local:understudy"
@@ -44,6 +49,35 @@ class TestRemote(MootContract):
                     yield remote
 
         return open_
+
+
+async def everything(moot: Moot, debate_ids: Sequence[str]) -> dict[str, Any]:
+    """All that can be read of those debates, and of what there is to choose."""
+    found = await moot.find()
+    return {
+        "list": [codec.listed(debate) | {"place": None} for debate in found.debates],
+        "records": await moot.records(),
+        "formats": [shown(rules) for rules in await moot.formats()],
+        "problems": [asdict(problem) for problem in await moot.format_problems()],
+        "providers": [asdict(status) for status in await moot.providers()],
+        "defaults": await moot.default_models(),
+        **{debate_id: await _one(moot, debate_id) for debate_id in debate_ids},
+    }
+
+
+async def _one(moot: Moot, debate_id: str) -> dict[str, Any]:
+    debate = await moot.get(debate_id)
+    return {
+        "debate": codec.debate(debate),
+        "rules": debate.rules,
+        "turns": [codec.turn(turn) for turn in await moot.turns(debate_id)],
+        "events": [event async for event in moot.follow(debate_id)],
+        "packet": await moot.packet(debate_id) if debate.outcome else None,
+        "report": await moot.report(debate_id),
+        "replay": await moot.replay(debate_id),
+        "plan": await moot.plan_of(debate_id),
+        "exports": [await moot.export(debate_id, kind) for kind in KINDS],
+    }
 
 
 @in_loop

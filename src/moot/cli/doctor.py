@@ -1,4 +1,4 @@
-"""Looks at what moot needs, and says what to set where something is missing."""
+"""What `moot doctor` looks at: what moot needs, and what to set if something is missing."""
 
 import os
 import sqlite3
@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from moot.bootstrap import broker, load_settings, router
 from moot.cli.live import HINT
+from moot.cli.target import remote
 from moot.core.format import Format
 from moot.core.voices import UNDERSTUDY, family
 from moot.errors import MootError
@@ -17,6 +18,8 @@ from moot.ports import FormatProblem, ProviderStatus
 from moot.settings import Settings
 from moot.store import schema
 from moot.store.formats import FormatFiles
+from moot.store.reindex import behind
+from moot.store.store import open_database
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,29 +35,25 @@ class Finding:
 async def examine() -> list[Finding]:
     settings = load_settings()
     if settings.url:
-        return await _server()
-    return [_python(), _home(settings), _database(settings), *await _files(settings),
-            *_machines(settings),
-            *_formats(settings), *await _providers(settings)]  # fmt: skip
+        return await _server(settings.url)
+    return [
+        _python(), _home(settings), *await _database(settings), *_machines(settings),
+        *_formats(settings), *await _providers(settings),
+    ]  # fmt: skip
 
 
-async def _server() -> list[Finding]:
+async def _server(url: str) -> list[Finding]:
     """What the server that MOOT_URL names says of itself."""
-    from moot.cli.target import remote
-
-    async with remote() as elsewhere:
+    async with remote(url) as moot:
         try:
-            checks = await elsewhere.checks()
-            formats, problems = await elsewhere.formats(), await elsewhere.format_problems()
-            voices, ring = await elsewhere.providers(), await elsewhere.default_models()
+            health = ", ".join(f"{name} {how}" for name, how in (await moot.checks()).items())
+            return [
+                Finding("server", True, f"{moot.url} answers; {health}"),
+                *_named(await moot.formats(), await moot.format_problems()),
+                *_voices(await moot.providers(), await moot.default_models()),
+            ]
         except MootError as error:
             return [Finding("server", False, error.message)]
-        health = ", ".join(f"{name} {how}" for name, how in checks.items())
-        return [
-            Finding("server", True, f"{elsewhere.url} answers; {health}"),
-            *_named(formats, problems),
-            *_voices(voices, ring),
-        ]
 
 
 def _python() -> Finding:
@@ -70,36 +69,25 @@ def _home(settings: Settings) -> Finding:
     return Finding("home", False, f"{home} cannot be written. Set MOOT_HOME to a folder of yours.")
 
 
-def _database(settings: Settings) -> Finding:
-    try:
-        schema.prepare(settings.database)
-    except MootError as error:
-        return Finding("database", False, error.message)
+async def _database(settings: Settings) -> list[Finding]:
+    """The database, and debates whose files hold more than it does."""
     place = settings.database
     where = str(place)
     if isinstance(place, str):
         parts = urlsplit(place)
         where = f"Postgres at {parts.hostname}:{parts.port or 5432}{parts.path}"
-    return Finding("database", True, f"{where}, schema {schema.HEAD}")
-
-
-async def _files(settings: Settings) -> list[Finding]:
-    """Debates whose files hold more than the database."""
-    from moot.store.reindex import behind
-    from moot.store.store import open_database
-
     try:
-        schema.prepare(settings.database)
-        database = open_database(settings.database, 2)
-    except MootError:
-        return []  # said already
+        schema.prepare(place)
+        database = open_database(place, 2)
+    except MootError as error:
+        return [Finding("database", False, error.message)]
+    found = [Finding("database", True, f"{where}, schema {schema.HEAD}")]
     try:
         ahead, unknown = await behind(database, settings.home)
     except MootError as error:
-        return [Finding("files", False, error.message, needed=False)]
+        return [*found, Finding("files", False, error.message, needed=False)]
     finally:
         database.close()
-    found: list[Finding] = []
     if ahead:
         named = ", ".join(ahead[:5]) + (f" and {len(ahead) - 5} more" if len(ahead) > 5 else "")
         words = (
@@ -115,7 +103,7 @@ async def _files(settings: Settings) -> list[Finding]:
 
 
 def _machines(settings: Settings) -> list[Finding]:
-    """The broker, the workers that answer, and the Redis between them; none where none is set."""
+    """The broker, the workers that answer, and the Redis between them, if a broker is set."""
     if settings.broker_url is None:
         return []
     try:
@@ -159,7 +147,7 @@ def _told(error: Exception, settings: Settings) -> str:
     words = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
     for hidden in settings.secrets():
         words = words.replace(hidden, "…")
-    return f"It does not take us: {words}."
+    return f"The connection failed: {words}."
 
 
 def _formats(settings: Settings) -> list[Finding]:

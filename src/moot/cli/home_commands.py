@@ -24,15 +24,6 @@ def register(app: typer.Typer) -> None:
     app.add_typer(database, name="db")
 
 
-def _settings(command: str) -> "Settings":
-    """The settings, for a command that needs a home."""
-    from moot.bootstrap import load_settings
-    from moot.cli.target import at_home
-
-    at_home(command)
-    return load_settings()
-
-
 # --- services ---
 
 
@@ -51,9 +42,10 @@ def serve(
         from moot.api.security import is_loopback
         from moot.api.server import listen
         from moot.bootstrap import new_loop
+        from moot.cli.target import at_home
         from moot.settings import secret
 
-    settings = _settings("serve")
+    settings = at_home("serve")
     host, port = host or settings.host, settings.port if port is None else port
     token = secret(settings.token)
     if token is None and not is_loopback(host):
@@ -108,8 +100,9 @@ def _cluster(command: str) -> "Settings":
     with loading():
         from moot import logs
         from moot.bootstrap import broker
+        from moot.cli.target import at_home
 
-    settings = _settings(command)
+    settings = at_home(command)
     broker(settings)
     logs.begin(settings)
     return settings
@@ -147,9 +140,10 @@ def doctor(json: Json = False) -> None:
 @database.command()
 def upgrade() -> None:
     """Bring the database to this version's schema."""
+    from moot.cli.target import at_home
     from moot.store import schema
 
-    place = _settings("db upgrade").database
+    place = at_home("db upgrade").database
     if isinstance(place, str):
         before, after = schema.upgrade_at(place)
         was = f"was at schema {before}, and is" if before not in (None, after) else "is"
@@ -171,7 +165,9 @@ def reindex(
     json: Json = False,
 ) -> None:
     """Add the rows that the database lacks, from the files."""
-    done = asyncio.run(_reindex(_settings("reindex"), from_files))
+    from moot.cli.target import at_home
+
+    done = asyncio.run(_reindex(at_home("reindex"), from_files))
     if json:
         skipped = [{"id": id_, "issues": issues} for id_, issues in done.skipped.items()]
         print_json(

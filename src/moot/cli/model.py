@@ -61,9 +61,9 @@ def fetch(
     json: Json = False,
 ) -> None:
     """Download a model, check it, and put it in use where none is. Goes on with a broken one."""
-    from moot.cli.target import url
+    from moot.bootstrap import load_settings
 
-    if if_needed and url():
+    if if_needed and load_settings().url:
         return  # who speaks there is that server's affair
     shelf, settings = _open("fetch")
     if if_needed:
@@ -117,12 +117,10 @@ def use(
 
 
 def _open(command: str) -> "tuple[Shelf, Settings]":
-    from moot.bootstrap import load_settings
     from moot.cli.target import at_home
     from moot.models.local.weights import Shelf
 
-    at_home(f"model {command}")
-    settings = load_settings()
+    settings = at_home(f"model {command}")
     return Shelf(settings.home), settings
 
 

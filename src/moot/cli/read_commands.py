@@ -185,9 +185,9 @@ def records(
 
     rows, on = ask(look)
     if not on:
-        from moot.cli.target import url
+        from moot.bootstrap import load_settings
 
-        typer.echo(OFF.format("on that server" if url() else "here"), err=True)
+        typer.echo(OFF.format("on that server" if load_settings().url else "here"), err=True)
     if json:
         print_json(rows)
         return

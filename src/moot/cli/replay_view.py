@@ -24,7 +24,7 @@ async def replayed(id_: str) -> dict[str, Any]:
     settings = load_settings()
     if not settings.url:
         return replay(settings, id_)
-    async with remote() as moot:
+    async with remote(settings.url) as moot:
         return await moot.replay(id_)
 
 

@@ -6,23 +6,31 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from moot.bootstrap import load_settings, open_service
 from moot.errors import InputError
+from moot.ports import Moot
+from moot.settings import Settings, secret
 
 if TYPE_CHECKING:
     from moot.cli.screen import View
     from moot.client.remote import Remote
-    from moot.ports import Moot
 
 
-def url() -> str | None:
-    from moot.bootstrap import load_settings
+def at_home(command: str) -> Settings:
+    """The settings, for a command that works on a home; a server is refused."""
+    settings = load_settings()
+    if settings.url:
+        raise InputError(
+            f"`moot {command}` works on a home, and MOOT_URL points to {settings.url}. "
+            "Unset it, or run this where that home is.",
+            "MOOT_URL",
+        )
+    return settings
 
-    return load_settings().url
 
-
-def filed(service: "Moot", debate_id: str) -> str:
+def filed(moot: Moot, debate_id: str) -> str:
     """Where its files are, or the debate on a server; empty if nothing was filed here."""
-    folder = service.folder(debate_id)
+    folder = moot.folder(debate_id)
     return folder if "://" in folder or Path(folder).is_dir() else ""
 
 
@@ -42,22 +50,17 @@ class Notices:
 
 
 def say(said: str) -> None:
-    """A line on standard error, above what moves on the screen (where `typer.echo` tears it)."""
+    """A line on standard error, above what moves on the screen (`typer.echo` would tear it)."""
     sys.stderr.write(f"{said}\n")
     sys.stderr.flush()
 
 
-def remote(notices: Notices | None = None) -> "Remote":
-    """The server that MOOT_URL names."""
-    from moot.bootstrap import load_settings
-    from moot.client.remote import Remote
-    from moot.settings import secret
+def remote(url: str, notices: Notices | None = None) -> "Remote":
+    """The server at that URL."""
+    from moot.client.remote import Remote  # most commands need no HTTP client
 
-    settings = load_settings()
-    if not settings.url:
-        raise InputError("MOOT_URL is not set.", "MOOT_URL")
     told = notices or Notices()
-    return Remote(settings.url, secret(settings.token), tell=told.tell, lost=told.lost)
+    return Remote(url, secret(load_settings().token), tell=told.tell, lost=told.lost)
 
 
 @asynccontextmanager
@@ -68,26 +71,13 @@ async def where(
     live: bool = False,
     found: Callable[[str], None] = lambda _: None,
     notices: Notices | None = None,
-) -> AsyncGenerator["Moot"]:
-    """The engine to ask. The options are the home's: a server goes by its own. `notices` are of
-    the connection to one."""
-    if url():
-        async with remote(notices) as elsewhere:
-            yield elsewhere
+) -> AsyncGenerator[Moot]:
+    """The moot to ask. `notices` are of the connection to a server; the rest is of the home."""
+    if url := load_settings().url:
+        async with remote(url, notices) as moot:
+            yield moot
         return
-    from moot.bootstrap import open_service
-
     async with open_service(
         pace=pace, recover=recover, live=live, found=found, place="command"
-    ) as service:
-        yield service
-
-
-def at_home(command: str) -> None:
-    """Refuse a command that needs the home itself."""
-    if address := url():
-        raise InputError(
-            f"`moot {command}` works on a home, and MOOT_URL points to {address}. "
-            "Unset it, or run this where that home is.",
-            "MOOT_URL",
-        )
+    ) as moot:
+        yield moot

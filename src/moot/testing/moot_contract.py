@@ -1,21 +1,18 @@
 """What every moot must do for people and programs: one suite, run on the engine and on the client.
 
 A subclass in a test file gives two fixtures: `home`, a folder, and `moot`, which opens a moot on
-that home with the speaker it is given (None: the understudy speaks). `everything` reads all that
-there is to read of debates, as JSON, so that two moots on one home can be compared.
+that home with the speaker it is given (None: the understudy speaks).
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from moot.core.events import Delta, Event, TurnCommitted
-from moot.core.format import shown
 from moot.errors import (
     ConflictError,
     InputError,
@@ -65,34 +62,6 @@ class Stage(ScriptedSpeaker):
 
 def _said(call: Call) -> str | ProviderError:
     return ProviderAuthError("There is no key.") if "broken" in call.model else plain(call)
-
-
-async def everything(moot: Moot, debate_ids: Sequence[str]) -> dict[str, Any]:
-    """All that can be read of those debates, and of what there is to choose."""
-    found = await moot.find()
-    return {
-        "list": [codec.listed(debate) | {"place": None} for debate in found.debates],
-        "records": await moot.records(),
-        "formats": [shown(rules) for rules in await moot.formats()],
-        "problems": [asdict(problem) for problem in await moot.format_problems()],
-        "providers": [asdict(status) for status in await moot.providers()],
-        "defaults": await moot.default_models(),
-        **{debate_id: await _one(moot, debate_id) for debate_id in debate_ids},
-    }
-
-
-async def _one(moot: Moot, debate_id: str) -> dict[str, Any]:
-    debate = await moot.get(debate_id)
-    return {
-        "debate": codec.debate(debate),
-        "rules": debate.rules,
-        "turns": [codec.turn(turn) for turn in await moot.turns(debate_id)],
-        "events": [event async for event in moot.follow(debate_id)],
-        "packet": await moot.packet(debate_id) if debate.outcome else None,
-        "report": await moot.report(debate_id),
-        "replay": await moot.replay(debate_id),
-        "exports": [await moot.export(debate_id, kind) for kind in KINDS],
-    }
 
 
 async def heard(moot: Moot, debate_id: str, after: int = 0) -> list[Event]:
