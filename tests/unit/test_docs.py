@@ -40,7 +40,7 @@ def test_the_text_above_the_map_names_only_files_that_exist() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text().partition("<!-- map -->")[0]
     named = set(re.findall(r"`([a-z_]+[a-z_/]*/[\w.]+\.(?:py|toml|ts|svelte|md|json))`", text))
     assert len(named) > 30
-    for name in named:
+    for name in named - {"formats/NAME.toml"}:
         assert (ROOT / name).exists() or (made().SOURCE / name).exists(), name
 
 
