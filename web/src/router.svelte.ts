@@ -1,4 +1,4 @@
-/** The page's own routes. None of them is a route of the service. */
+/** The page's own routes, none of which the service uses. */
 export type Route =
   | { name: 'home' }
   | { name: 'new'; step: 1 | 2 }
@@ -29,7 +29,7 @@ class Router {
   route = $state.raw<Route>(parse(location.pathname, location.search))
   /** Counts navigations, so that the focus can follow them. */
   visits = $state(0)
-  /** Whether it was the browser's back or forward that led here. */
+  /** Whether the browser's Back or Forward led here. */
   returned = false
   #at = location.pathname + location.search
 
@@ -40,7 +40,7 @@ class Router {
     this.visits += 1
   }
 
-  /** To another part of the same screen, which sees to the focus itself. */
+  /** Go to another part of the same screen, which sets the focus itself. */
   turn(path: string, how: 'push' | 'replace' = 'push'): void {
     if (how === 'push') history.pushState({ turned: true }, '', path)
     else history.replaceState(null, '', path)
@@ -59,7 +59,7 @@ class Router {
     this.visits += 1
   }
 
-  /** Take over clicks on our own links, and the browser's back and forward. */
+  /** Handle clicks on our own links, and the browser's Back and Forward. */
   listen(): void {
     addEventListener('popstate', this.#popped)
     addEventListener('click', (event) => {

@@ -1,4 +1,4 @@
-/** Reads turns aloud with the browser's own voices: in their order, from where it was switched on. */
+/** Reads turns aloud with the browser's voices, in order, from where the listener switched it on. */
 import type { Conversation, Voice } from '../api/stations'
 import type { Table, Turn } from '../api/types'
 import { deal, findVoices, type Part } from './voices'
@@ -6,7 +6,7 @@ import { deal, findVoices, type Part } from './voices'
 const PLAIN: Voice = { lang: '', name: '', rate: 1, pitch: 1 }
 const NO_VOICES = 'This browser has no voices for reading aloud.'
 
-/** What is read from: it grows while it is listened to. */
+/** The conversation to read; it grows meanwhile. */
 interface Source {
   conversation: Conversation | null
   table: Table | null
@@ -17,16 +17,16 @@ export class Aloud {
   on = $state(false)
   /** The turn that is being read. */
   turn = $state.raw<Turn | null>(null)
-  /** Why nothing is read. */
+  /** Why nothing is being read. */
   problem = $state('')
 
   #voices: SpeechSynthesisVoice[] = []
   #parts = new Map<string, Part>()
-  /** All up to this one are read, or were said before. */
+  /** Every turn up to this one was read, or came before the start. */
   #after = 0
-  /** Counts what is spoken: a late word about what was cancelled is not heard. */
+  /** Counts utterances, so that late callbacks of a cancelled one are ignored. */
   #nth = 0
-  /** A browser may forget an utterance that nobody holds, and never say that it ended. */
+  /** Keep a reference: a browser may collect an utterance and never report its end. */
   #said: SpeechSynthesisUtterance | null = null
 
   constructor(readonly source: () => Source | null) {
@@ -38,7 +38,7 @@ export class Aloud {
     this.stop()
   }
 
-  /** Read all that comes after a turn. */
+  /** Read everything after a turn. */
   async start(after: number): Promise<void> {
     this.on = true
     this.problem = ''
@@ -62,7 +62,7 @@ export class Aloud {
     this.more()
   }
 
-  /** Another conversation: from its first turn. */
+  /** Switch to another conversation, from its first turn. */
   begin(): void {
     this.turn = null
     this.#hush()
@@ -75,7 +75,7 @@ export class Aloud {
     return this.on && (this.turn !== null || this.#next() !== undefined)
   }
 
-  /** Go on with the next turn, where there is one and nothing is being read. */
+  /** Read the next turn if there is one and nothing is being read. */
   more(): void {
     if (!this.on || this.turn || !this.#voices.length) return
     const next = this.#next()

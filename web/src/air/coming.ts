@@ -1,4 +1,4 @@
-/** What a station airs next: what waits, and what its pool would air at its times. */
+/** What a station airs next: its queue, and what its pool would air in the next slots. */
 import type { OnAir } from '../api/stations'
 
 export interface Coming {
@@ -6,7 +6,7 @@ export interface Coming {
   due: string
   motion: string
   speakers: string[]
-  /** Its time has come: it waits for the air to be free. */
+  /** It is due, and waits for the station to be free. */
   called: boolean
 }
 

@@ -1,4 +1,4 @@
-/** A conversation while it is listened to: read once, then kept by its stream. Nothing missing, nothing twice: by seq. */
+/** A conversation with a listener: loaded once, then updated by its stream. It follows seq, so nothing is missed or doubled. */
 import { heard, type Speech } from '../arena/speech'
 import type { Aired, AiredReport, Conversation } from '../api/stations'
 import { isFinal, type DeltaEvent, type StatusEvent, type Table, type Turn } from '../api/types'
@@ -7,7 +7,7 @@ import { slotOf } from '../stream/protocol'
 import type { SseEvent } from '../stream/sse'
 import { isGone, read } from './read'
 
-/** How often the report of one that has just ended is asked for, and the first wait, in milliseconds. */
+/** How many times to ask for the report after the end, and the first wait in milliseconds. */
 const ASKED = 6
 const FIRST_WAIT = 500
 const LONGEST_WAIT = 20_000
@@ -21,7 +21,7 @@ export class Heard {
   speeches = $state.raw<Speech[]>([])
   report = $state.raw<AiredReport | null>(null)
   connection = $state<Connection>('connecting')
-  /** Who sits where; a station airs no format with roles. */
+  /** The seats; a station airs no format with roles. */
   table = $derived<Table | null>(
     this.debate && { participants: this.debate.participants, host: this.debate.host, stages: this.debate.stages, rules: { roster: { roles: [] } } },
   )
@@ -38,7 +38,7 @@ export class Heard {
   constructor(
     readonly station: string,
     readonly id: string,
-    /** Told when it ends, so that one can look what comes next. */
+    /** Called at the end, to see what comes next. */
     readonly ended: () => void,
   ) {
     this.#path = `/on-air/${station}/${id}`
@@ -70,7 +70,7 @@ export class Heard {
     }
   }
 
-  /** The debate may be newer than the turns that came with it; the stream has what lies between, also of one that ended. */
+  /** The debate may be newer than the turns that came with it; the stream sends the rest, even after the end. */
   #begin(found: Aired): void {
     if (this.#closed.signal.aborted) return
     this.#take(found)
@@ -85,7 +85,7 @@ export class Heard {
     this.#add(found.turns)
   }
 
-  /** The last figures, and the report, which is made just after the end. */
+  /** The final figures, and the report, which is made just after the end. */
   async #finish(): Promise<void> {
     for (let asked = 0, wait = FIRST_WAIT; asked < ASKED && !this.report && !this.#closed.signal.aborted; asked++, wait *= 2) {
       if (asked) await this.#pause(wait)

@@ -1,7 +1,7 @@
-/** A turn's Markdown as what can be said: its words, in pieces that a browser's voice gets through. */
+/** A turn's Markdown as plain words, in pieces short enough for a browser's voice. */
 import { render } from '../text/markdown'
 
-/** Some voices fall silent in the middle of anything longer. */
+/** Some voices stop in the middle of anything longer. */
 const PIECE = 180
 const MOST = 12_000
 const BLOCKS = 'p, li, h3, h4, h5, h6, tr, blockquote, pre, br, hr'
@@ -20,7 +20,7 @@ export function pieces(markdown: string): string[] {
   return lines.flatMap(cut)
 }
 
-/** At the ends of sentences where there are some, else between words, else anywhere. */
+/** Cut at the end of a sentence if possible, otherwise between words, otherwise anywhere. */
 function cut(line: string): string[] {
   const found: string[] = []
   let rest = line

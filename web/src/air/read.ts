@@ -1,4 +1,4 @@
-/** What anybody may read, so without a token: a call with one would be refused where it is wrong. */
+/** Public calls, made without a token: a wrong token would be refused. */
 import { Refused, Unreachable } from '../api/client'
 import type { Problem } from '../api/types'
 
@@ -11,7 +11,7 @@ export async function read<T>(path: string, closed: AbortSignal): Promise<T> {
   })
   if (!response.ok) throw new Refused(response.status, await (response.json() as Promise<Partial<Problem>>).catch(() => ({})))
   return (await response.json().catch(() => {
-    throw new Unreachable() // cut off in the middle
+    throw new Unreachable() // the response was cut off
   })) as T
 }
 

@@ -1,7 +1,7 @@
-/** Times for listeners: in their own zone, the station's beside it where that differs. */
+/** Times for listeners: in their own zone, with the station's beside it if that differs. */
 import { OWN_ZONE, clockIn, when } from '../studio/times'
 
-/** The same moment by the station's clock: “09:00”, “Mon 09:00” where the day is another; nothing where it is the listener's. */
+/** The same moment by the station's clock: “09:00”, “Mon 09:00” if the day differs; empty if the zone is the listener's. */
 export function there(at: string, zone: string): string {
   const moment = Date.parse(at)
   const clock = clockIn(moment, zone)

@@ -1,4 +1,4 @@
-/** A station's programme: asked for again and again, more often when something is due. */
+/** Polls a station's programme, more often when something is due. */
 import type { OnAir } from '../api/stations'
 import { coming } from './coming'
 import { isGone, read } from './read'
@@ -7,15 +7,15 @@ const OFTEN = 1000
 const NORMAL = 5000
 const SELDOM = 20_000
 const LONGEST = 30_000
-/** Around the time when something is due, in milliseconds. */
+/** The interval around a due time, in milliseconds. */
 const BEFORE = 5000
 const AFTER = 60_000
 
 export class Tuner {
   programme = $state.raw<OnAir | null>(null)
-  /** There is no such station, or not for everybody. */
+  /** There is no such station, or it is not public. */
   gone = $state(false)
-  /** The last call was not answered. */
+  /** The last call got no response. */
   lost = $state(false)
   #closed = new AbortController()
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -34,7 +34,7 @@ export class Tuner {
     clearTimeout(this.#timer)
   }
 
-  /** Now, not when it would be asked next. */
+  /** Ask now instead of waiting for the next poll. */
   look = (): void => void this.#look()
 
   async #look(): Promise<void> {

@@ -1,4 +1,4 @@
-/** Which of the browser's voices reads whom. */
+/** Assigns the browser's voices to speakers. */
 import type { Voice } from '../api/stations'
 
 export interface Part {
@@ -11,7 +11,7 @@ export interface Part {
 const primary = (lang: string): string => lang.replace('_', '-').split('-', 1)[0]?.toLowerCase() ?? ''
 const same = (a: string, b: string): boolean => a.replace('_', '-').toLowerCase() === b.replace('_', '-').toLowerCase()
 
-/** The voices of a language, those of its very region first; of no language, those of the listener. */
+/** The voices for a language, those of its region first; without a language, the listener's. */
 function speaking(lang: string, voices: SpeechSynthesisVoice[]): SpeechSynthesisVoice[] {
   const wanted = lang || navigator.language
   const found = voices.filter((voice) => primary(voice.lang) === primary(wanted))
@@ -19,7 +19,7 @@ function speaking(lang: string, voices: SpeechSynthesisVoice[]): SpeechSynthesis
   return [...found.filter((voice) => same(voice.lang, wanted)), ...found.filter((voice) => !same(voice.lang, wanted))]
 }
 
-/** A part for each actor: the voice it names, else one of its language that nobody else has, where there are enough. */
+/** A voice for each actor: the one it names, otherwise an unused one of its language if there are enough. */
 export function deal(actors: { id: string; voice: Voice }[], voices: SpeechSynthesisVoice[]): Map<string, Part> {
   const named = (voice: Voice): SpeechSynthesisVoice | undefined =>
     voice.name ? voices.find((one) => one.name.toLowerCase() === voice.name.toLowerCase()) : undefined
@@ -44,7 +44,7 @@ export function deal(actors: { id: string; voice: Voice }[], voices: SpeechSynth
   )
 }
 
-/** Browsers find their voices late, or never. */
+/** Browsers load their voices late, or never. */
 export async function findVoices(patience = 2000): Promise<SpeechSynthesisVoice[]> {
   if (!('speechSynthesis' in window)) return []
   const found = speechSynthesis.getVoices()

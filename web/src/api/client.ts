@@ -1,8 +1,8 @@
-/** Calls to the service: JSON both ways, the token where one is needed, problems as errors. */
+/** Calls to the service: JSON both ways, with the token if one is needed; problems become errors. */
 import type { Problem } from './types'
 import { askForToken, authorization } from './token.svelte'
 
-/** A call that was refused, in the service's own words. */
+/** A refused call, with the service's message. */
 export class Refused extends Error {
   constructor(
     readonly status: number,
@@ -32,7 +32,7 @@ export const post = <T>(path: string, body: object = {}, headers: Headers = {}):
 export const put = <T>(path: string, body: object): Promise<T> => send('PUT', path, body)
 export const patch = <T>(path: string, body: object): Promise<T> => send('PATCH', path, body)
 
-/** With the answer, where there is one. */
+/** Returns the response body, if there is one. */
 export async function del<T = void>(path: string): Promise<T> {
   const response = await call(path, { method: 'DELETE' })
   return (response.status === 204 ? undefined : await response.json()) as T
@@ -47,7 +47,7 @@ async function send<T>(method: string, path: string, body: object, headers: Head
   return (await response.json()) as T
 }
 
-/** A file the service makes, for saving: a plain link could not bring the token. */
+/** A file from the service, to save: a plain link could not send the token. */
 export async function download(path: string): Promise<Blob> {
   return (await call(path, {})).blob()
 }
@@ -69,7 +69,7 @@ async function problem(response: Response, path: string): Promise<Partial<Proble
   try {
     const found = (await response.json()) as Partial<Problem>
     const isDebate = response.status === 404 && /^\/debates\/[^/?]+$/.test(path)
-    return isDebate ? { ...found, detail: 'There is no such debate.' } : found // its own words are for programs
+    return isDebate ? { ...found, detail: 'There is no such debate.' } : found // the service's message is for programs
   } catch {
     return {}
   }
@@ -86,6 +86,6 @@ function search(query: Query): string {
   return text && `?${text}`
 }
 
-/** What to tell a person about an error of any kind. */
+/** The sentence to show for an error of any kind. */
 export const sentence = (error: unknown): string =>
   error instanceof Refused || error instanceof Unreachable ? error.message : 'Something went wrong on this page.'

@@ -1,4 +1,4 @@
-/** What can be chosen: read when it is first wanted. */
+/** Formats and providers: loaded on first use. */
 import { get } from './client'
 import type { Format, FormatProblem, Formats, Providers } from './types'
 
@@ -16,5 +16,5 @@ export const readFormats = async (): Promise<Format[]> => (await read()).items
 /** Files that cannot be used. */
 export const readFormatProblems = async (): Promise<FormatProblem[]> => (await read()).problems
 
-/** Asked anew each time: a key may have been set, a local server started. */
+/** Loaded each time: somebody may have set a key or started a local server. */
 export const readProviders = (): Promise<Providers> => get<Providers>('/providers')

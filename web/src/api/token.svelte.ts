@@ -1,11 +1,11 @@
-/** The token of a service that has one: asked for once, kept for the session, shared by the tabs. */
+/** The service's token: asked for once, kept for the session, shared by the tabs. */
 const KEY = 'moot.token'
 
 class Token {
   value = $state(sessionStorage.getItem(KEY) ?? '')
-  /** Whether somebody waits for it: the dialog is open then. */
+  /** Whether a call waits for it; the dialog is then open. */
   wanted = $state(false)
-  /** Whether one was given and refused. */
+  /** Whether the last one was refused. */
   refused = $state(false)
 }
 
@@ -25,12 +25,12 @@ export function giveToken(value: string): void {
   for (const go of waiting.splice(0)) go()
 }
 
-/** Called with each token that is given, here or in another tab. */
+/** Called with each new token, from this tab or another. */
 export function onToken(listener: (value: string) => void): void {
   listeners.add(listener)
 }
 
-/** Resolves once there is another token than the one that was refused. */
+/** Resolves when there is a token other than the refused one. */
 export function askForToken(refused?: string): Promise<void> {
   if (refused !== authorization().Authorization) return Promise.resolve()
   token.refused = refused !== undefined

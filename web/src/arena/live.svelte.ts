@@ -1,4 +1,4 @@
-/** A debate while it is watched: read once, then kept by its stream. Nothing missing, nothing twice: by seq. */
+/** A debate on the screen: loaded once, then updated by its stream. It follows seq, so nothing is missed or doubled. */
 import { Unreachable, get, post, sentence } from '../api/client'
 import { isFinal, type Debate, type DeltaEvent, type ListedDebate, type Plan, type StatusEvent, type Turn } from '../api/types'
 import type { Connection } from '../stream/kept'
@@ -18,10 +18,10 @@ export class LiveDebate {
   connection = $state<Connection>('connecting')
   /** Why it cannot be shown. */
   error = $state('')
-  /** What a verb was refused with, or a notice of the log. */
+  /** Why a verb was refused, or a notice from the log. */
   notice = $state('')
   busy = $state<Verb | null>(null)
-  /** What was asked for and comes about when the step in flight is done. */
+  /** What was requested and happens after the step in flight. */
   wanted = $state<Verb | null>(null)
 
   #seqs = new Set<number>()
@@ -33,7 +33,7 @@ export class LiveDebate {
   #unfollow: () => void
   #closed = false
   #rereading = false
-  /** The notice says that the service does not answer. */
+  /** The notice says that the service is not responding. */
   #unreached = false
 
   constructor(readonly id: string) {
@@ -87,7 +87,7 @@ export class LiveDebate {
     this.#unwatch = watch(this.id, this.#lastSeq, (message) => this.#hear(message))
   }
 
-  /** The debate first: so all turns up to its last_seq are among those that are read after it. */
+  /** Load the debate first: then the turns loaded after it include all up to its last_seq. */
   async #read(): Promise<void> {
     const debate = await get<Debate>(`/debates/${this.id}`)
     void this.#readPlan()
@@ -110,7 +110,7 @@ export class LiveDebate {
       await this.#read()
       if (rewatch && !this.#closed) this.#watch()
     } catch {
-      // the stream's next word brings it up again
+      // the stream's next message tries again
     } finally {
       this.#rereading = false
     }
@@ -140,7 +140,7 @@ export class LiveDebate {
         this.#spoken.clear()
         this.#lastSeq = 0
         if (this.debate) this.debate = { ...this.debate, last_seq: 0 }
-        return void this.#reread(false) // the database may be another one now
+        return void this.#reread(false) // it may be another database now
       case 'behind':
         return void this.#reread(true)
       case 'changed':
@@ -149,7 +149,7 @@ export class LiveDebate {
         if (message.state !== 'live' && this.speeches.length) {
           this.speeches = this.speeches.map((speech) => ({ ...speech, stale: true }))
         }
-        if (message.state === 'over') void this.#reread(false) // the last figures
+        if (message.state === 'over') void this.#reread(false) // the final figures
         if (message.state === 'live' && this.#unreached) {
           this.#unreached = false
           this.notice = ''
@@ -194,17 +194,17 @@ export class LiveDebate {
     }
     if (status !== 'running') this.wanted = null
     this.notice = event.notice ?? ''
-    if (status === 'running' && event.notice) void this.#reread(false) // a stop or a pause was asked for: the debate says which
+    if (status === 'running' && event.notice) void this.#reread(false) // a stop or a pause was requested: the debate says which
     if (status !== 'running' && status !== 'ending') this.speeches = []
     else this.speeches = this.speeches.filter((speech) => !speech.stale)
   }
 
-  /** A debate that was behind its files goes on. */
+  /** A debate that was on hold continues. */
   #caughtUp(): void {
     if (this.debate && behindWords(this.debate)) void this.#reread(false)
   }
 
-  /** What only the list's stream tells: usage and progress between two changes of status. */
+  /** Only the list's stream has usage and progress between two changes of status. */
   #figures(listed: ListedDebate): void {
     if (!this.debate || listed.updated_at < this.debate.updated_at) return
     const { usage, progress, updated_at } = listed

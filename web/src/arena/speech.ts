@@ -1,15 +1,15 @@
-/** What is being said: put together from its deltas. */
+/** Turns in progress, assembled from their deltas. */
 import type { DeltaEvent } from '../api/types'
 import { slotOf, soFar } from '../stream/protocol'
 
 /** What somebody is saying now. */
 export interface Speech extends DeltaEvent {
   slot: string
-  /** From before a cut: it goes as soon as something else is heard. */
+  /** From before a disconnect: removed as soon as something else arrives. */
   stale: boolean
 }
 
-/** The speeches after some deltas; what was spoken to its end is no speech any more. */
+/** The speeches after some deltas, without those that have become turns. */
 export function heard(speeches: Speech[], deltas: DeltaEvent[], spoken: Set<string>): Speech[] {
   const now = new Map(speeches.map((speech) => [speech.slot, speech]))
   for (const delta of deltas) {

@@ -1,4 +1,4 @@
-/** The list of debates: read page by page, kept current by the stream of changes. */
+/** The list of debates: loaded page by page, kept current by the stream of changes. */
 import { get, sentence } from '../api/client'
 import type { DebatePage, ListedDebate, Status } from '../api/types'
 import { follow } from '../stream/link'
@@ -24,11 +24,11 @@ class DebateList {
   items = $state.raw<ListedDebate[]>([])
   filter = $state<Filter>('all')
   words = $state('')
-  /** Whether anything was read yet. */
+  /** Whether anything has been loaded. */
   ready = $state(false)
   loading = $state(false)
   error = $state('')
-  /** Whether its stream is cut for longer than it takes to mend it. */
+  /** Whether its stream has been down for longer than a reconnect takes. */
   offline = $state(false)
   #next = $state<string | null>(null)
   #reading: AbortController | null = null
@@ -76,7 +76,7 @@ class DebateList {
     await this.#page(this.#next, (page) => this.#merge(page.items))
   }
 
-  /** All that is shown, as it is now: after a cut something may have been missed. */
+  /** Reload all that is shown: after a disconnect something may have been missed. */
   async #refresh(): Promise<void> {
     if (!this.ready) return
     const shown = this.items.length
@@ -90,7 +90,7 @@ class DebateList {
     this.items = found
   }
 
-  /** Whether it was read; not if another reading took its place. */
+  /** Returns false if a newer request took its place. */
   async #page(cursor: string | null, take: (page: DebatePage) => void, limit = PAGE): Promise<boolean> {
     this.#reading?.abort()
     const reading = (this.#reading = new AbortController())
@@ -124,14 +124,14 @@ class DebateList {
     } else if (known) {
       this.items = this.items.map((item) => (item.id === debate.id ? debate : item))
     } else if (this.words.trim()) {
-      clearTimeout(this.#soon) // only the service knows whether it fits the search
+      clearTimeout(this.#soon) // only the service knows whether it matches the search
       this.#soon = setTimeout(() => void this.#refresh(), 300)
     } else if (this.#belongs(debate)) {
       this.#merge([debate])
     }
   }
 
-  /** Whether it stands among the pages that were read. */
+  /** Whether it belongs to the pages that are loaded. */
   #belongs(debate: ListedDebate): boolean {
     const last = this.items.at(-1)
     return this.ready && (!this.more || !last || newerFirst(debate, last) < 0)

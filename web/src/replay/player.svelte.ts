@@ -1,4 +1,4 @@
-/** The playhead: where it is, whether it runs, and how fast. Nothing here asks anyone for anything. */
+/** The playhead: its position, whether it runs, and how fast. It makes no requests. */
 import type { Timing } from './timing'
 
 const QUIET_STEP = 1
@@ -14,14 +14,14 @@ export class Player {
 
   constructor(
     readonly timing: Timing,
-    /** Whether the reader wants no motion: then it goes from turn to turn. */
+    /** Whether the reader prefers reduced motion; then it moves from turn to turn. */
     readonly still: () => boolean,
     at: number,
   ) {
     this.seek(at)
   }
 
-  /** Where it is on the scale of this speed, and how long that is. */
+  /** The position on this speed's scale, and the scale's length. */
   get shown(): number {
     return this.timing.scale(this.speed).shown(this.at)
   }
@@ -43,7 +43,7 @@ export class Player {
     this.seek(this.timing.scale(this.speed).time(shown))
   }
 
-  /** To the end of the next turn, or of the one before. */
+  /** Move to the end of the next turn, or of the previous one. */
   step(by: 1 | -1): void {
     const said = this.timing.said(this.at)
     const to = this.timing.timed
@@ -76,7 +76,7 @@ export class Player {
 
   #tick = (now: number): void => {
     const scale = this.timing.scale(this.speed)
-    // A tab that slept does not jump ahead when it wakes.
+    // Do not jump ahead after the tab was suspended.
     const passed = Math.min(1, Math.max(0, now - this.#last) / 1000)
     this.#last = now
     this.#exact = Math.min(this.timing.length, scale.time(scale.shown(this.#exact) + passed * this.speed))

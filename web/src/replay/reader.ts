@@ -1,4 +1,4 @@
-/** Reads a long answer away from the page: what it holds is handed over in portions, none of them long. */
+/** Parses a long response in a worker, and hands it over in small portions. */
 type Asked = { blob: Blob; list: string } | { blob: Blob; field: string }
 
 const PORTION = 100

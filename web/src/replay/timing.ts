@@ -1,10 +1,10 @@
 /** When everything was said: a debate's own clock, in seconds from its first word. */
 import type { Turn } from '../api/types'
 
-/** A silence longer than this is cut to it, unless it is played at 1×. */
+/** Longer silences are cut to this, except at 1×. */
 export const SILENCE = 3
 
-/** What the first turn takes at least, however quick it was. */
+/** The minimum duration of the first turn. */
 const SHORTEST = 0.001
 
 export interface Timed {
@@ -30,7 +30,7 @@ export class Timing {
 
   constructor(turns: readonly Turn[]) {
     const zero = turns.reduce((first, turn) => Math.min(first, Date.parse(turn.started_at)), Infinity)
-    let last = turns.length ? SHORTEST : 0 // so that nothing is said yet where it begins
+    let last = turns.length ? SHORTEST : 0 // so that nothing has been said at the start
     this.timed = turns.map((turn) => {
       const to = (last = Math.max(last, (Date.parse(turn.committed_at) - zero) / 1000)) // a clock may have been set back
       return { turn, from: Math.min(to, Math.max(0, (Date.parse(turn.started_at) - zero) / 1000)), to }
@@ -63,14 +63,14 @@ export class Timing {
     return low
   }
 
-  /** Who is speaking: of those not yet done, the ones that have begun. A wave is short, so few are looked at. */
+  /** Who is speaking: the turns that have begun and not ended. Waves are short, so this checks only a few. */
   speaking(at: number): Timed[] {
     const from = this.said(at)
     return this.timed.slice(from, from + 16).filter((one) => one.from <= at)
   }
 }
 
-/** From the debate's time to the player's and back: the same but for the silences that are cut. */
+/** Converts between the debate's time and the player's, which differ by the silences that are cut. */
 export class Scale {
   readonly length: number
 
@@ -92,7 +92,7 @@ export class Scale {
   }
 
   time(shown: number): number {
-    if (shown >= this.length) return this.whole // to the last digit, so that the last turn is said
+    if (shown >= this.length) return this.whole // exactly, so that the last turn counts as said
     let cut = 0
     for (const [from, to] of this.gaps) {
       const begins = from - cut
@@ -124,10 +124,10 @@ export function stamp(seconds: number): string {
   return hours ? `${hours}:${rest.padStart(5, '0')}` : rest
 }
 
-/** The part of a text that is out by now; a long one only with its end, which is where the eye is. */
+/** The part of a text spoken so far; only the end of a long one, where people look. */
 export function revealed(text: string, share: number): string {
   const MOST = 4000
   let end = Math.floor(text.length * Math.min(1, Math.max(0, share)))
-  if (end && end < text.length && (text.charCodeAt(end) & 0xfc00) === 0xdc00) end -= 1 // no half of a sign
+  if (end && end < text.length && (text.charCodeAt(end) & 0xfc00) === 0xdc00) end -= 1 // not half a surrogate pair
   return end > MOST ? `… ${text.slice(end - MOST, end)}` : text.slice(0, end)
 }

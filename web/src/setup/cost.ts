@@ -1,4 +1,4 @@
-/** An amount as it was typed, with a decimal point or a decimal comma; NaN for what could be thousands, or is no amount. */
+/** Parses an amount with a decimal point or comma; NaN if it could be thousands, or is not an amount. */
 export function readCost(typed: string): number | null {
   const written = typed.trim().replace(/^(?:US)?\$\s*/, '')
   const clear = /^(?:\d+|\d*\.\d+|\d+,\d{1,2}|0?,\d+)$/.test(written)

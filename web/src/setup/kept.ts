@@ -1,4 +1,4 @@
-/** What this browser remembers of earlier debates: the last cast, and what was being entered. */
+/** What this browser remembers: the last cast, and unfinished entries. */
 import { OUTPUT_TYPES, type OutputType, type Stance } from '../api/types'
 
 export interface Agent {
@@ -18,7 +18,7 @@ export interface Kept {
   models: Record<string, string>
 }
 
-/** All that was entered, for this tab: a reload or the browser's Back must not lose it. */
+/** Everything entered in this tab: a reload or the browser's Back must not lose it. */
 export interface KeptDraft extends Kept {
   motion: string
   options: Record<string, number | null>
@@ -35,7 +35,7 @@ const DRAFT = 'moot.draft'
 const CAST = 'moot.cast'
 const AGENTS = 'moot.agents'
 
-/** Whatever lies there, only what fits is taken. */
+/** The storage may hold anything, so take only what fits. */
 function read(key: string, storage = localStorage): unknown {
   try {
     return JSON.parse(storage.getItem(key) ?? 'null')
@@ -88,7 +88,7 @@ export function keepDraft(draft: KeptDraft): void {
   try {
     sessionStorage.setItem(DRAFT, JSON.stringify(draft))
   } catch {
-    // there is no room: it is only kept less well
+    // storage is full: only the convenience is lost
   }
 }
 
@@ -107,7 +107,7 @@ function cast(found: Record<string, unknown>): Kept | null {
 
 export const keepCast = (kept: Kept): void => localStorage.setItem(CAST, JSON.stringify(kept))
 
-/** Agents from before the service kept them: offered to it once, then forgotten. */
+/** Agents that an earlier version kept here: offered to the service once, then discarded. */
 export function oldAgents(): Agent[] {
   const found = read(AGENTS)
   return Array.isArray(found) ? found.map(agent).filter((one) => one.name) : []

@@ -1,7 +1,7 @@
 /** Holds the streams for all tabs: one per watched debate, and one for the list.
  *
- * A browser opens six connections to a host, so only the debates on screen are streamed; further
- * ones are parked, and their tabs told when the list's stream saw them change. */
+ * A browser opens six connections to a host, so only the debates on screen are streamed. Others
+ * are parked, and their tabs are told when the list's stream sees a change. */
 import type { DeltaEvent, ListedDebate, StatusEvent, Turn } from '../api/types'
 import { KeptStream, type Connection } from './kept'
 import { slotOf, soFar, type Durable, type ToHub, type ToTab } from './protocol'
@@ -26,7 +26,7 @@ interface Watch {
   id: string
   tabs: Set<Tab>
   stream: KeptStream
-  /** Durable events in order; all that came after `from`. */
+  /** All durable events after `from`, in order. */
   kept: Durable[]
   from: number
   speeches: Map<string, DeltaEvent>
@@ -55,7 +55,7 @@ export class Hub {
     switch (message.kind) {
       case 'hello':
         return this.#welcome(tab, message)
-      case 'lock': // a tab holds it as long as it lives: so one that crashed is noticed too
+      case 'lock': // a tab holds it as long as it lives, so that a crashed tab is noticed too
         return void navigator.locks.request(message.name, () => this.#part(tab))
       case 'token':
         return this.#takeToken(message.token, tab)
@@ -143,7 +143,7 @@ export class Hub {
     this.#balance()
   }
 
-  /** Stream those on screen, and those looked at last; park the others. */
+  /** Stream the debates on screen and the most recent ones; park the others. */
   #balance(): void {
     const onScreen = (watch: Watch): boolean => [...watch.tabs].some((tab) => tab.visible)
     const open = [...this.#watches.values()]
@@ -212,7 +212,7 @@ export class Hub {
     }
   }
 
-  // --- posting: what is said within one task goes out as one message
+  // --- posting: one message for everything within one task
 
   #tellAll(message: ToTab): void {
     for (const tab of this.#tabs) this.#tell(tab, message)

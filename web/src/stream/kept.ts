@@ -1,4 +1,4 @@
-/** One stream that is kept open: it comes back by itself, with growing waits, from where it was. */
+/** A stream that reconnects by itself, with growing waits, and continues where it was. */
 import { read, type SseEvent } from './sse'
 
 /** `over`: nothing is left to hear. `gone`: there is no such debate. `parked`: see Hub. */
@@ -6,7 +6,7 @@ export type Connection = 'connecting' | 'live' | 'lost' | 'over' | 'gone' | 'par
 
 const FIRST_WAIT = 250
 const LONGEST_WAIT = 10_000
-const SILENCE = 35_000 // the service says something every 15 s at the latest
+const SILENCE = 35_000 // the service sends something at least every 15 s
 
 interface Ears {
   heard: (events: SseEvent[]) => void
@@ -16,7 +16,7 @@ interface Ears {
 }
 
 export class KeptStream {
-  /** The last durable event that was heard; the stream is taken up after it. */
+  /** The last durable event received; the stream continues after it. */
   last: number | null = null
   state: Connection = 'connecting'
   #run: AbortController | null = null
@@ -40,7 +40,7 @@ export class KeptStream {
     this.#run = null
   }
 
-  /** Do not wait any longer: the network is back, or there is a token now. */
+  /** Stop waiting: the network is back, or there is a token. */
   nudge(): void {
     this.#tries = 0
     this.#hurry()
@@ -56,7 +56,7 @@ export class KeptStream {
     }
   }
 
-  /** One connection, to its end; says how it stands then. */
+  /** Runs one connection to its end, and returns the resulting state. */
   async #once(closed: AbortSignal): Promise<Connection> {
     const attempt = new AbortController()
     const giveUp = (): void => attempt.abort()
@@ -80,7 +80,7 @@ export class KeptStream {
         if (events.some((event) => event.name === 'end')) return 'over'
       }
     } catch {
-      // cut off; taken up again below
+      // disconnected; reconnects below
     } finally {
       clearTimeout(silence)
       closed.removeEventListener('abort', giveUp)
@@ -89,7 +89,7 @@ export class KeptStream {
     return 'lost'
   }
 
-  /** False where an event is missing: the log has it. */
+  /** Returns false if an event is missing; the log has it. */
   #take(events: SseEvent[]): boolean {
     const fit: SseEvent[] = []
     for (const event of events) {

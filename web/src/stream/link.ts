@@ -1,4 +1,4 @@
-/** A tab's end of the streams: `watch` a debate, `follow` the list. */
+/** A tab's side of the streams: `watch` a debate, `follow` the list. */
 import { giveToken, askForToken, authorization, onToken, token } from '../api/token.svelte'
 import { Hub } from './hub'
 import type { OfDebate, ToHub, ToTab } from './protocol'
@@ -9,7 +9,7 @@ const watchers = new Map<string, Set<(message: OfDebate) => void>>()
 const followers = new Set<(message: OfList) => void>()
 let port: MessagePort | null = null
 
-/** Hear all of a debate's events with seq > after; returns what ends it. */
+/** Receive a debate's events with seq > after; returns a function that ends it. */
 export function watch(id: string, after: number, hear: (message: OfDebate) => void): () => void {
   const here = watchers.get(id) ?? new Set()
   watchers.set(id, here.add(hear))
@@ -22,7 +22,7 @@ export function watch(id: string, after: number, hear: (message: OfDebate) => vo
   }
 }
 
-/** Hear each debate that changes, as lists show it. */
+/** Receive each debate that changes, as lists show it. */
 export function follow(hear: (message: OfList) => void): () => void {
   followers.add(hear)
   send({ kind: 'nudge' })
@@ -51,7 +51,7 @@ function join(): MessagePort {
   return made
 }
 
-/** The shared worker; where there is none, the same hub in this page. */
+/** The shared worker or, if there is none, the same hub in this page. */
 function open(): MessagePort {
   if ('SharedWorker' in globalThis) {
     return new SharedWorker(new URL('./worker.ts', import.meta.url), { type: 'module', name: 'moot' }).port
@@ -61,7 +61,7 @@ function open(): MessagePort {
   return port2
 }
 
-/** Hold a lock that is free again when this tab is gone, however it went; browsers give locks to safe origins only. */
+/** Hold a lock that is released when this tab is gone, for whatever reason; only secure origins have locks. */
 function holdLock(to: MessagePort): void {
   if (!('locks' in navigator)) return
   const name = `moot.tab.${Math.random().toString(36).slice(2)}`

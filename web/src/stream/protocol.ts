@@ -1,4 +1,4 @@
-/** What tabs and the hub say to each other, through a MessagePort. */
+/** The messages between tabs and the hub, through a MessagePort. */
 import type { DeltaEvent, ListedDebate, StatusEvent, Turn } from '../api/types'
 import type { Connection } from './kept'
 
@@ -16,7 +16,7 @@ export type Durable =
   | { kind: 'turn'; id: string; seq: number; turn: Turn }
   | { kind: 'status'; id: string; seq: number; status: StatusEvent }
 
-/** `behind`: more was said than the hub keeps; `changed`: it is parked, and the list saw a change.
+/** `behind`: the tab needs more than the hub keeps; `changed`: parked, and the list saw a change.
  *  Either way the tab reads the log itself. */
 export type OfDebate =
   | Durable
@@ -36,7 +36,7 @@ export type ToTab =
 export const slotOf = (said: { round: number; actor: string; target: string | null }): string =>
   `${said.round}\n${said.actor}\n${said.target ?? ''}`
 
-/** What was said with one more delta; null where it was taken back, or its beginning is not known.
+/** A speech with one more delta; null if it was withdrawn, or its beginning is not known.
  *  A cue begins with its instruction and no text; its words then begin at 0. */
 export function soFar(before: DeltaEvent | undefined, delta: DeltaEvent): DeltaEvent | null {
   if (delta.offset > 0) return before ? { ...before, text: before.text + delta.text } : null

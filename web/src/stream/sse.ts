@@ -5,7 +5,7 @@ export interface SseEvent {
   data: string
 }
 
-/** Reads to the stream's end. `alive` is called with every chunk, comments too. */
+/** Reads to the end of the stream. Calls `alive` for every chunk, comments included. */
 export async function* read(body: ReadableStream<Uint8Array>, alive: () => void): AsyncGenerator<SseEvent[]> {
   const reader = body.getReader()
   const decoder = new TextDecoder()
@@ -19,7 +19,7 @@ export async function* read(body: ReadableStream<Uint8Array>, alive: () => void)
   }
 }
 
-/** Cuts text into events, wherever the chunks break. */
+/** Splits text into events, wherever the chunks break. */
 export class Lines {
   #rest = ''
   #name = ''

@@ -1,13 +1,13 @@
-/** The agents that the service keeps: one list for every screen that shows them. */
+/** The saved agents: one list for all screens. */
 import { del, get, patch, post, sentence } from '../api/client'
 import type { Agent } from '../api/stations'
 
-/** What a form says of an agent; the service fills in what is left out. */
+/** What a form sends of an agent; the service fills in the rest. */
 export type AgentAsked = Partial<Pick<Agent, 'name' | 'bio' | 'model' | 'stance' | 'voice'>>
 
 class AgentList {
   items = $state.raw<Agent[]>([])
-  /** Whether they were read yet. */
+  /** Whether they have been loaded. */
   ready = $state(false)
   error = $state('')
 

@@ -1,4 +1,4 @@
-/** A cron line, and the few kinds of it that are asked for in words. */
+/** Cron lines, and the few kinds that can be chosen in words. */
 export const HOWS = {
   never: 'No schedule',
   hourly: 'Every hour',
@@ -18,7 +18,7 @@ export interface Rhythm {
   line: string
 }
 
-/** What a line says, in those words where it can be. */
+/** Reads a line, as one of those kinds if possible. */
 export function rhythmOf(line: string | null): Rhythm {
   const rhythm: Rhythm = { how: 'never', minute: 0, time: '18:00', line: line ?? '' }
   if (line === null) return rhythm
@@ -46,7 +46,7 @@ export function lineOf({ how, minute, time, line }: Rhythm): string | null {
   }
 }
 
-/** “Every day at 18:00”; another line as it stands. */
+/** “Every day at 18:00”; other lines are shown as they are. */
 export function cronWords(line: string | null): string {
   const { how, minute, time } = rhythmOf(line)
   if (how === 'never') return 'No schedule'

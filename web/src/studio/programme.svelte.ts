@@ -1,4 +1,4 @@
-/** One station's programme: read again and again, and changed. */
+/** One station's programme: polled, and changed. */
 import { del, get, post, put, Refused, sentence } from '../api/client'
 import type { Conversation, Programme } from '../api/stations'
 
@@ -8,11 +8,11 @@ export const MOST_PAST = 200
 export class StationProgramme {
   it = $state.raw<Programme | null>(null)
   error = $state('')
-  /** There is no such station, or no more. */
+  /** There is no such station any more. */
   missing = $state(false)
   past = $state(PAST)
   #path: string
-  /** Of readings and changes, so that what was asked before a change does not undo it on the screen. */
+  /** Counts loads and changes, so that an older response does not undo a change on the screen. */
   #count = 0
   #last: Promise<unknown> = Promise.resolve()
 
@@ -44,7 +44,7 @@ export class StationProgramme {
     return this.#write(() => post<Conversation>(`${this.#path}/conversations`, asked))
   }
 
-  /** That conversation, else what comes first: now. */
+  /** Air that conversation, or else the first one, now. */
   air(conversation?: string): Promise<Conversation> {
     return this.#write(() => post<Conversation>(`${this.#path}${conversation ? `/conversations/${conversation}` : ''}/air`))
   }
@@ -53,7 +53,7 @@ export class StationProgramme {
     return this.#write(() => del<Conversation>(`${this.#path}/conversations/${conversation}`))
   }
 
-  /** Shown at once; the service deals out the times anew. */
+  /** Shown at once; the service assigns the times again. */
   async order(waiting: Conversation[]): Promise<void> {
     const it = this.it
     if (it) this.it = { ...it, waiting: waiting.map((one, place) => ({ ...one, due: it.waiting[place]?.due ?? one.due, called: it.waiting[place]?.called ?? one.called })) }
@@ -65,7 +65,7 @@ export class StationProgramme {
     return del(this.#path)
   }
 
-  /** One change after another; then what came of them. */
+  /** Makes one change after another, then loads the result. */
   async #write<T>(change: () => Promise<T>): Promise<T> {
     this.#count += 1
     const before = this.#last

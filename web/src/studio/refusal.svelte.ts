@@ -1,8 +1,8 @@
-/** What the service said against a form: shown at the field it names, until what stands there is changed. */
+/** The service's error about a form: shown at its field until the value changes. */
 import { tick } from 'svelte'
 import { Refused, sentence } from '../api/client'
 
-/** To the first field that is marked as wrong. */
+/** Focus the first invalid field. */
 export async function focusProblem(form: HTMLElement | undefined): Promise<void> {
   await tick()
   form?.querySelector<HTMLElement>('[aria-invalid="true"], .wrong input, .wrong select')?.focus()
@@ -11,7 +11,7 @@ export async function focusProblem(form: HTMLElement | undefined): Promise<void>
 export class Refusal {
   #said = $state.raw<{ field: string; sentence: string; of: string } | null>(null)
 
-  /** `fields`: those that the form has a place for. */
+  /** `fields`: those that the form shows. */
   constructor(
     readonly asked: () => object,
     readonly fields: readonly string[],
@@ -21,7 +21,7 @@ export class Refusal {
     this.#said = null
   }
 
-  /** Take an error of any kind, and put the focus where it is to be mended. */
+  /** Take an error of any kind, and focus the field to fix. */
   async take(error: unknown, form: HTMLElement | undefined): Promise<void> {
     const field = error instanceof Refused ? (error.problem.field ?? '') : ''
     this.#said = { field, sentence: sentence(error), of: this.#value(field) }
@@ -33,12 +33,12 @@ export class Refusal {
     return said && this.#place(said.field) === field && this.#value(said.field) === said.of ? said.sentence : ''
   }
 
-  /** What belongs to no field of the form. */
+  /** The error if it belongs to no field of the form. */
   get rest(): string {
     return this.#said && !this.#place(this.#said.field) ? this.#said.sentence : ''
   }
 
-  /** `motions[2]` → motions, `voice.rate` as it is: the nearest place there is. */
+  /** `motions[2]` → motions, `voice.rate` as it is: the nearest field that exists. */
   #place(field: string): string {
     const fits = (one: string): boolean => field === one || field.startsWith(`${one}.`) || field.startsWith(`${one}[`)
     return this.fields.filter(fits).sort((a, b) => b.length - a.length)[0] ?? ''

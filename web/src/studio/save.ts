@@ -1,4 +1,4 @@
-/** A file that the service makes, saved under a name. Fetched, so that the token goes along. */
+/** Saves a file from the service, fetched with the token. */
 import { download } from '../api/client'
 
 export async function save(path: string, name: string): Promise<void> {

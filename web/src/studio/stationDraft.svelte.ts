@@ -1,4 +1,4 @@
-/** A station that is made or changed: what was entered, and what is asked of the service for it. */
+/** A station in its form: what was entered, and what to send to the service. */
 import type { Station } from '../api/stations'
 import type { Format } from '../api/types'
 import { COST_HELP, readCost } from '../setup/cost'
@@ -17,7 +17,7 @@ export class StationDraft {
   name = $state('')
   about = $state('')
   isPublic = $state(true)
-  /** One in a line. */
+  /** One per line. */
   motions = $state('')
   agents = $state.raw<string[]>([])
   rhythm = $state<Rhythm>(rhythmOf(null))
@@ -30,7 +30,7 @@ export class StationDraft {
   /** As it was typed. */
   cost = $state('')
   onFailure = $state<Station['on_failure']>('degrade')
-  /** Limits that the form does not show are left as they are. */
+  /** Limits that the form does not show stay as they are. */
   readonly #limits: Station['limits']
   readonly #motions: string[]
   readonly #before: StationAsked
@@ -66,7 +66,7 @@ export class StationDraft {
   }
 
   readonly format = $derived.by(() => this.formats.find((one) => one.name === this.formatName))
-  /** How many agents the format takes, where that can be chosen. */
+  /** How many agents the format takes, if that can be chosen. */
   readonly room = $derived.by(() => {
     const roster = this.format?.roster
     return roster && roster.min !== roster.max ? { min: Math.max(1, roster.min), max: roster.max } : null
@@ -78,7 +78,7 @@ export class StationDraft {
     this.seats = null
   }
 
-  /** What can be told without asking the service. */
+  /** What can be checked without the service. */
   problem(field: string): string {
     if (field === 'limits.max_cost_usd' && Number.isNaN(readCost(this.cost))) return COST_HELP
     if (field !== 'cron') return ''
@@ -87,7 +87,7 @@ export class StationDraft {
     return ''
   }
 
-  /** What must be given and is not. */
+  /** Required values that are missing. */
   missing(field: string): string {
     const { how, time, line } = this.rhythm
     if (field === 'name' && !this.name.trim()) return 'Enter a name.'
@@ -116,7 +116,7 @@ export class StationDraft {
     }
   }
 
-  /** What is not as it was when the form was opened. */
+  /** What has changed since the form was opened. */
   changes(): StationAsked {
     const before = this.#before as Record<string, unknown>
     return Object.fromEntries(Object.entries(this.asked()).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name])))

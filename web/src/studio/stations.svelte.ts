@@ -1,10 +1,10 @@
-/** The stations, each with what is on and what comes: `on_air` alone may name what has ended. */
+/** The stations, each with its programme: `on_air` alone may name a conversation that has ended. */
 import { get, Refused, sentence } from '../api/client'
 import type { Programme, Station } from '../api/stations'
 
 export class StationList {
   items = $state.raw<Programme[]>([])
-  /** Whether they were read yet. */
+  /** Whether they have been loaded. */
   ready = $state(false)
   error = $state('')
 
@@ -21,7 +21,7 @@ export class StationList {
   }
 }
 
-/** Deleted since the list was read. */
+/** Deleted since the list was loaded. */
 function gone(error: unknown): null {
   if (error instanceof Refused && error.status === 404) return null
   throw error

@@ -1,9 +1,9 @@
-/** Times as a station's clock shows them. */
+/** Times in a station's time zone. */
 
 export const OWN_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
 export const zones = (): string[] => [...new Set(['UTC', OWN_ZONE, ...Intl.supportedValuesOf('timeZone')])]
 
-/** A zone this browser does not know reads as UTC, and says so. */
+/** Shows an unknown zone as UTC, and says so. */
 function formatter(zone: string, options: Intl.DateTimeFormatOptions, locale: string | string[] = []): Intl.DateTimeFormat {
   try {
     return new Intl.DateTimeFormat(locale, { ...options, timeZone: zone })
@@ -27,13 +27,13 @@ export function when(at: string, zone: string, now: number): string {
   return `${words}, ${clockIn(moment, zone)}`
 }
 
-/** The same with how long that is: “today, 18:00 (in 5 min)”. */
+/** The same with the time left: “today, 18:00 (in 5 min)”. */
 export function coming(at: string, zone: string, now: number): string {
   const left = until(at, now)
   return when(at, zone, now) + (left && ` (${left})`)
 }
 
-/** “in 5 min”; nothing for what is far off. */
+/** “in 5 min”; empty if it is far off. */
 function until(at: string, now: number): string {
   const seconds = (Date.parse(at) - now) / 1000
   if (seconds < 0) return ''

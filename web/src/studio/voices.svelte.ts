@@ -1,4 +1,4 @@
-/** The voices of this browser: they may come some time after the page. */
+/** The voices of this browser, which may load some time after the page. */
 class Voices {
   all = $state.raw<SpeechSynthesisVoice[]>([])
   /** Whether one is being tried. */
@@ -11,7 +11,7 @@ class Voices {
     speechSynthesis.addEventListener('voiceschanged', () => (this.all = speechSynthesis.getVoices()))
   }
 
-  /** Those of a language, `en` with all of `en-…`; of any where none is said. */
+  /** The voices of a language, `en` with all of `en-…`; all voices if none is given. */
   of(lang: string): SpeechSynthesisVoice[] {
     const wanted = lang.trim().toLowerCase().split('-')[0]
     const fits = (one: SpeechSynthesisVoice): boolean => one.lang.toLowerCase().split(/[-_]/)[0] === wanted

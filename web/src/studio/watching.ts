@@ -1,9 +1,9 @@
-/** Read again while a screen is open: every few seconds, and soon after a debate changed. */
+/** Polls while a screen is open: every few seconds, and soon after a debate changed. */
 import { follow } from '../stream/link'
 
 const SOON = 800
 
-/** Returns what ends it. A page that nobody sees is left alone, and a service that is slow is not asked twice. */
+/** Returns a function that ends it. A hidden page does not poll, and a slow service is not asked twice. */
 export function keepReading(read: () => Promise<void>, every: number): () => void {
   let reading = false
   const seen = (): void => {

@@ -1,4 +1,4 @@
-/** Model text as Markdown: untrusted, so it is parsed, then let through a sieve that keeps prose alone. */
+/** Renders model text as Markdown. It is untrusted, so everything except prose is filtered out. */
 import DOMPurify from 'dompurify'
 import { marked } from 'marked'
 
@@ -24,7 +24,7 @@ marked.use({
   breaks: true,
   renderer: {
     html: ({ text }) => escape(text), // raw HTML is shown as it was written
-    image: ({ text, href }) => escape(text || href), // an image would be fetched; its words stay
+    image: ({ text, href }) => escape(text || href), // an image would be fetched; its text stays
     checkbox: () => '',
     heading({ tokens, depth }) {
       const level = Math.min(6, depth + 2) // below the page's own headings
@@ -35,7 +35,7 @@ marked.use({
 
 const CITED = /\[(turn:\d{1,6}(?:, ?turn:\d{1,6})*)\]/g
 
-/** `[turn:3, turn:7]` → links to those turns: made here, of digits alone, once all else is safe. */
+/** `[turn:3, turn:7]` → links to those turns, made here from digits only, after everything else is safe. */
 function link(within: DocumentFragment, base: string): void {
   const owner = within.ownerDocument
   const walker = owner.createTreeWalker(within, NodeFilter.SHOW_TEXT)
@@ -43,7 +43,7 @@ function link(within: DocumentFragment, base: string): void {
   while (walker.nextNode()) texts.push(walker.currentNode as Text)
   for (const text of texts) {
     if (!text.data.includes('[turn:') || text.parentElement?.closest('a, code, pre')) continue
-    const parts = text.data.split(CITED) // what is between the brackets is every other part
+    const parts = text.data.split(CITED) // every other part is what was between brackets
     if (parts.length < 2) continue
     const made = parts.flatMap((part, nth) => {
       if (nth % 2 === 0) return [part]
@@ -59,7 +59,7 @@ function link(within: DocumentFragment, base: string): void {
   }
 }
 
-/** Safe HTML. `base` is the page's own path to the transcript, where that is not this one. */
+/** Returns safe HTML. `base` is the path of the transcript, if that is not this page. */
 export function render(text: string, base = ''): string {
   const html = marked.parse(text, { async: false })
   const safe = purify.sanitize(html, {

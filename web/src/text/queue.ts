@@ -1,4 +1,4 @@
-/** Small jobs, one after another, a few milliseconds at a time: so that no frame is missed. */
+/** Runs small jobs, a few milliseconds at a time, so that no frame is missed. */
 import { flushSync } from 'svelte'
 
 type Job = () => void
@@ -8,7 +8,7 @@ const soon: Job[] = []
 const idle: Job[] = []
 let running = false
 
-/** What is on the screen, or about to be. */
+/** For what is on the screen, or about to be. */
 export function queue(job: Job): void {
   soon.push(job)
   if (running) return
@@ -18,14 +18,14 @@ export function queue(job: Job): void {
 
 function work(): void {
   const until = performance.now() + SLICE
-  // What a job changes is drawn before the next one: else all of it would be drawn at once.
+  // Let the browser draw after each job; otherwise everything would be drawn at once.
   do flushSync(soon.shift())
   while (soon.length && performance.now() < until)
   running = soon.length > 0
   if (running) requestAnimationFrame(work)
 }
 
-/** What nobody looks at yet: one job in a task, and only while there is nothing else to do. */
+/** For what is off the screen: one job per task, and only when idle. */
 export function whenIdle(job: Job): void {
   if (idle.push(job) === 1) rest()
 }

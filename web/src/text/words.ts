@@ -1,4 +1,4 @@
-/** The words and figures that several screens show. */
+/** Words and figures that several screens use. */
 import { hasSides } from '../api/rules'
 import type { Debate, Failure, Participant, Place, Stance, Status, StopReason, Table, Turn, Usage } from '../api/types'
 
@@ -27,7 +27,7 @@ const REASONS: Record<StopReason, string> = {
 
 export const STANCES: Record<Stance, string> = { pro: 'Pro', con: 'Con', neutral: 'Neutral' }
 
-/** The side that a seat speaks for; empty where it has a role instead, or no side to take. */
+/** The side that a seat argues for; empty if it has a role instead, or no side. */
 export function sideWord(rules: Table['rules'], stance: Stance): string {
   if (rules.roster.roles.length) return ''
   return stance === 'neutral' && rules.stages && !hasSides(rules) ? '' : STANCES[stance]
@@ -36,27 +36,27 @@ export function sideWord(rules: Table['rules'], stance: Stance): string {
 export const statusWord = (status: Status): string => STATUSES[status]
 export const reasonSentence = (reason: StopReason): string => REASONS[reason]
 
-/** Why it is over. One that was ended early has a closing summary, unless nobody could give it. */
+/** Why the debate is over. If it was ended early, it has a closing summary unless nobody could give one. */
 export function endSentence(reason: StopReason | null, summed: boolean): string {
   if (!reason) return ''
   if (reason !== 'ended_by_user') return REASONS[reason]
   return summed ? 'It was ended early, with a summary.' : 'It was ended early. Nobody could give a closing summary.'
 }
 
-/** Whether it closes with a summary: then that is the last that was said. */
+/** Whether the last turn is a closing summary. */
 export function isSummedUp(turns: Turn[]): boolean {
   const last = turns.findLast((turn) => turn.kind !== 'note')
   return last?.kind === 'summary' && last.status === 'ok'
 }
 
-/** `round1` → Round 1: how a name reads that has no title. */
+/** `round1` → Round 1: the title of a stage without one. */
 export function stageWord(stage: string | null): string {
   if (!stage) return ''
   const words = stage.replace(/[_-]+/g, ' ').replace(/([a-z])(\d)/g, '$1 $2')
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** A debate's stages as it is laid out; where its rules are known, those it leaves out too. */
+/** A debate's stages; if its rules are known, also those that it leaves out. */
 type Course = Pick<Table, 'stages'> & { rules?: Pick<Table['rules'], 'stages'> }
 
 /** “Free debate · round 1 of 2”; a stage of one round has no round. */
@@ -70,7 +70,7 @@ export function headingOf(debate: Course, at: { stage: string | null; round: num
   return placeWords({ title: stage.title, round: at.round - stage.first_round + 1, rounds: stage.rounds })
 }
 
-/** A stage's title. One that was ended may close in a stage beside those it has. */
+/** A stage's title. A debate that was ended may close in an extra stage. */
 export function titleOf(debate: Course, name: string | null): string {
   const found = [...debate.stages, ...(debate.rules?.stages ?? [])].find((one) => one.name === name)
   return found?.title ?? stageWord(name)
@@ -128,7 +128,7 @@ const ERRORS: Record<string, string> = {
 /** A turn that was skipped or failed, in the transcript. */
 export const leftOut = (code: Failure['code'] | null): string => `This turn was left out. ${(code && ERRORS[code]) ?? ''}`.trim()
 
-/** `DEBATE_WARN_X: there is …` → its sentence, and its code for those who look for it. */
+/** `DEBATE_WARN_X: there is …` → its sentence and its code. */
 export function warningWords(warning: string): { code: string; said: string } {
   const [, code = '', said = warning] = /^([A-Z][A-Z_]+): ([^]+)$/.exec(warning) ?? []
   return { code, said: said.charAt(0).toUpperCase() + said.slice(1) }
@@ -136,12 +136,12 @@ export function warningWords(warning: string): { code: string; said: string } {
 
 export const FILES_AHEAD = 'DEBATE_WARN_FILES_AHEAD'
 
-/** Why a debate is not continued: its files hold more than the database; empty if all is well. */
+/** Why a debate is on hold: its files are ahead of the database; empty if all is well. */
 export function behindWords(debate: Pick<Debate, 'id' | 'warnings'>): string {
   const found = debate.warnings.find((warning) => warning.startsWith(FILES_AHEAD))
-  return found ? warningWords(found.replace(`${debate.id}: `, '')).said : '' // which debate it is can be seen
+  return found ? warningWords(found.replace(`${debate.id}: `, '')).said : '' // the page shows which debate it is
 }
 
-/** A failed turn, in words; its code where there are none. */
+/** A failed turn in words, or its code if there are none. */
 export const errorSentence = (code: Failure['code'] | null): string =>
   (code && ERRORS[code]) ?? `This turn failed (${code ?? 'unknown'}).`

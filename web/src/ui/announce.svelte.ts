@@ -1,4 +1,4 @@
-/** What screen readers are told, politely, and not more often than they can say it. */
+/** Announcements for screen readers: polite, and no more often than they can speak. */
 const EVERY = 3000
 
 class Announcer {
