@@ -663,7 +663,7 @@ def test_what_no_retry_can_mend_is_not_retried(home: Path, error: type[ProviderE
 def test_a_speaker_that_hangs_is_cut_off_and_its_time_is_named(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("moot.engine.advance.GRACE_SECONDS", -4.9)  # a turn of 0.1 s
+    monkeypatch.setattr("moot.engine.speaking.GRACE_SECONDS", -4.9)  # a turn of 0.1 s
 
     async def scene() -> None:
         speaker = Gated(at(1, "ben"))

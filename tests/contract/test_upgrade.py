@@ -323,9 +323,7 @@ class Hand:
         ahead = plan(debate)
         assert isinstance(ahead, Wave)
         at, step = iso(time.time()), ahead.steps[0]
-        said = Spoken(
-            step, ahead.places[0], f"{step.actor}, {self.name}.", "local", at, Usage(1, 1, 0.0, 1)
-        )
+        said = Spoken(step, f"{step.actor}, {self.name}.", "local", at, Usage(1, 1, 0.0, 1))
         ended = Ended(attempt.n, "ok", at, model="local")
         change = await self.change(
             debate.id, lambda row: moves.commit(row, self.fence, said, ended, at, then)

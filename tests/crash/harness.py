@@ -201,10 +201,10 @@ def expected(debate: Debate) -> Iterator[str]:
     """The texts that the debate must have, in order: an uninterrupted run of the plan."""
     row = debate.but(status="running", cursor=schedule.first(debate), stop_reason=None)
     while not isinstance(ahead := schedule.plan(row), Finish):
-        for bit, step in zip(ahead.places, ahead.steps, strict=True):
+        for step in ahead.steps:
             to = f" to {step.target}" if step.target else ""
             yield f"{step.actor} in round {step.round}, {step.stage}{to}."
-            row = row.but(cursor=schedule.after(row, bit))
+            row = row.but(cursor=schedule.after(row, step.bit))
 
 
 def violations(ground: Judged) -> list[str]:

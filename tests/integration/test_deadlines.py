@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moot.core import retry
-from moot.engine import advance
+from moot.engine import speaking
 from moot.engine.lease import WATCH_SECONDS
 from moot.errors import ProviderRateLimitError, ProviderUnavailableError
 from moot.ports import WHOLE, Call, Reply, Say
@@ -41,7 +41,7 @@ def test_a_speaker_that_keeps_no_deadline_is_cut_off(settings: Settings) -> None
         assert done.usage.cost_usd > 0
         assert all(row["outcome"] == "failed" and row["estimated"] for row in attempts)
         assert done.usage.input_tokens == sum(row["input_tokens"] for row in attempts)
-        longest = 5 + advance.GRACE_SECONDS
+        longest = 5 + speaking.GRACE_SECONDS
         assert all(longest <= seconds(row) <= longest + WATCH_SECONDS for row in attempts)
 
     go(work())
@@ -88,7 +88,7 @@ def test_a_speaker_who_never_ends_is_cut_off(settings: Settings) -> None:
             attempts = await service.attempts(made.id)
         assert done.failure
         assert "was still speaking after 20 seconds" in done.failure.message
-        longest = 5 * WHOLE + advance.GRACE_SECONDS
+        longest = 5 * WHOLE + speaking.GRACE_SECONDS
         assert all(longest <= seconds(row) <= longest + WATCH_SECONDS for row in attempts)
         assert done.usage.estimated
         assert done.usage.output_tokens > 4

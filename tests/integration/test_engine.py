@@ -9,7 +9,7 @@ import pytest
 
 from moot.core.debate import Usage
 from moot.core.events import Delta, StatusChanged, TurnCommitted
-from moot.engine import advance
+from moot.engine import speaking
 from moot.engine.service import Service
 from moot.errors import (
     ProviderContextError,
@@ -220,7 +220,7 @@ def test_an_answer_that_breaks_its_reader_is_invalid_and_paid(
     def broken(*_: object, **__: object) -> None:
         raise RecursionError("secret-key-123")
 
-    monkeypatch.setattr(advance, "clean", broken)
+    monkeypatch.setattr(speaking, "clean", broken)
 
     async def work() -> None:
         speaker = council_speaker()

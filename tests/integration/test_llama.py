@@ -26,7 +26,7 @@ from moot.core.debate import Debate
 from moot.core.prompts import Message
 from moot.core.schedule import Step
 from moot.core.voices import UNDERSTUDY
-from moot.engine import advance
+from moot.engine import speaking
 from moot.errors import ProviderAbsentError, ProviderContextError, ProviderUnavailableError
 from moot.models.local import bounds
 from moot.models.local.llama import Child, Llama, Size
@@ -264,7 +264,7 @@ def test_the_engine_lets_a_call_wait_and_no_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A turn of 5 seconds, cut off here after half of one: unless it waits for its turn."""
-    monkeypatch.setattr(advance, "GRACE_SECONDS", -4.5)
+    monkeypatch.setattr(speaking, "GRACE_SECONDS", -4.5)
 
     class Queue:
         waits = True

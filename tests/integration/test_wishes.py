@@ -185,7 +185,7 @@ def test_what_is_counted_against_a_step_is_not_held_against_the_next() -> None:
 def test_a_stop_is_obeyed_even_if_the_files_cannot_be_written() -> None:
     failure = Failure("DEBATE_ERR_STORAGE", "full", "", "", 1, "now")
     stopping = a_debate().but(status="running", wanted="stop")
-    ended = moves.fail(stopping, 0, "structural_failure", failure, (), "now").debate
+    ended = moves.finish(stopping, 0, "structural_failure", "now", failure=failure).debate
     assert (ended.status, ended.stop_reason) == ("stopped", "stopped_by_user")
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from moot.core import schedule, status
-from moot.core.debate import NO_USAGE, Debate, Usage
+from moot.core.debate import NO_USAGE, Debate, Failure, Usage
 from moot.core.events import Event, StatusChanged
-from moot.core.schedule import Step, Wave
+from moot.core.schedule import Step
 from moot.core.status import Status, StopReason
 from moot.errors import MootError
 
@@ -96,7 +96,6 @@ class Change:
     started: tuple[Attempt, ...] = ()
     ended: tuple[Ended, ...] = ()
     decided: Decided | None = None
-    ahead: Wave | None = None  # what `started` begins, where a commit planned it
 
 
 Move = Callable[[Debate], Change]
@@ -107,7 +106,6 @@ class Spoken:
     """What came of a step: the text that will stand, or the code of its failure."""
 
     step: Step
-    bit: int
     text: str
     model: str
     started_at: str
@@ -169,17 +167,26 @@ def lost(debate: Debate, at: str) -> tuple[Ended, ...]:
 def obey(debate: Debate, at: str) -> Change:
     if debate.wanted == "pause":
         return turn_to(debate.but(wanted=None), "paused", at)
-    stopped = debate.but(wanted=None, stop_reason=None)
-    return turn_to(ended_as(stopped, "stopped_by_user", at), "stopped", at)
+    return conclude(debate.but(stop_reason=None), "stopped", "stopped_by_user", at)
 
 
-def ended_as(debate: Debate, reason: StopReason, at: str) -> Debate:
-    return debate.but(
+def conclude(
+    debate: Debate,
+    after: Status,
+    reason: StopReason,
+    at: str,
+    *,
+    words: str | None = None,
+    failure: Failure | None = None,
+) -> Change:
+    """How every debate ends, whatever ends it. A reason that it has already stands."""
+    over = debate.but(
         stop_reason=debate.stop_reason or reason,
         ended_at=at,
-        failure=None,
+        failure=failure,
         wanted=None,
         lease_owner=None,
         lease_until=0.0,
         files_seq=0,  # what they show is outdated
     )
+    return turn_to(over, after, at, words)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from moot.core import schedule
 from moot.core.debate import Debate, Kind
+from moot.core.layout import legs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Plan:
 
 def plan(debate: Debate) -> Plan:
     """The plan of a debate from its beginning, wherever it stands."""
-    legs = schedule.legs_of(debate)
+    legs = legs_of(debate)
     stages = tuple(
         PlannedStage(
             name=leg.stage.name,
@@ -50,7 +51,7 @@ def plan(debate: Debate) -> Plan:
             first_round=leg.first_round,
             rounds=leg.rounds or None,
             turns=leg.turns,
-            waves=leg.units if leg.stage.together else leg.turns,
+            waves=leg.waves,
             speakers=tuple(seat.id for seat in leg.speakers),
         )
         for leg in legs

@@ -118,6 +118,8 @@ class Stage(_Part):
     answer: Slug = "text"  # plain text, or the name of an answer's shape
     tokens: int | None = Field(default=None, ge=128, le=32_768, exclude_if=unset)
     seconds: float | None = Field(default=None, ge=5, le=900, exclude_if=unset)
+    until: Literal["agreement"] | None = Field(default=None, exclude_if=unset)
+    """agreement: the stage is over once all its speakers take the same position."""
     effort: Effort | None = Field(default=None, exclude_if=unset)  # how hard its models think
     on_failure: Literal["pause", "degrade"] | None = Field(default=None, exclude_if=unset)
     outsider: bool = Field(default=False, exclude_if=unset)  # reads its own turns like anybody's
@@ -314,6 +316,8 @@ def check(rules: Format) -> None:
         endless = stage.name if rules.may_be_endless(stage) else endless
         if stage.answer != "text":
             _check_answer(rules, stage, where)
+        if stage.until:
+            _check_until(rules, stage, where)
     if taken := sorted(set(rules.answers) & {"text", *BUILT_IN}):
         raise ValueError(f"field answers.{taken[0]}: that shape is built in; choose another name")
     if rules.result:
@@ -335,6 +339,21 @@ def _check_answer(rules: Format, stage: Stage, where: str) -> None:
         raise ValueError(
             f"{where} answer: {stage.answer} chooses among the options that stand; an earlier "
             "stage of outcome.stands must state some"
+        )
+
+
+def _check_until(rules: Format, stage: Stage, where: str) -> None:
+    """A stage that lasts until agreement can come to one, and before its last round."""
+    if stage.answer == "text" or rules.shape(stage.answer).stand is None:
+        raise ValueError(
+            f"{where} until: nobody takes a position in it. Its answer needs a line called "
+            "position, or a choice called choice"
+        )
+    most = stage.rounds if isinstance(stage.rounds, int) else rules.options[stage.rounds].max
+    if most == 1 or (len(_roles(rules, stage)) or rules.roster.max) < 2:
+        raise ValueError(
+            f"{where} until: agreement needs two speakers and several rounds: set rounds to their "
+            "number, or to 0 for as many as max_turns allows"
         )
 
 

@@ -18,7 +18,7 @@ from moot.core.change import (
     FencedError,
     NotClaimedError,
     Spoken,
-    ended_as,
+    conclude,
     join,
     lost,
     notice,
@@ -28,7 +28,7 @@ from moot.core.change import (
 from moot.core.debate import Debate, Decision, Failure, Phase, StepKey, Turn
 from moot.core.events import TurnCommitted
 from moot.core.phases import check_phase
-from moot.core.schedule import Finish, Step, Wave
+from moot.core.schedule import Finish, Said, Step
 from moot.core.status import StopReason
 from moot.errors import StorageError
 
@@ -110,8 +110,7 @@ def stumble(debate: Debate, fence: int, trouble: Failure, at: str) -> Change:
     elif trouble.code == StorageError.code and freed.status == "running":
         change = turn_to(freed.but(failure=trouble, stalls=0, wanted=None), "paused", at)
     else:
-        failed = ended_as(freed, "structural_failure", at).but(failure=trouble)
-        change = turn_to(failed, "failed", at)
+        change = conclude(freed, "failed", "structural_failure", at, failure=trouble)
     return replace(change, ended=lost(debate, at))
 
 
@@ -176,37 +175,25 @@ def reach(debate: Debate, fence: int, phases: Sequence[Phase], at: str) -> Chang
     return Change(debate.but(phases=log, updated_at=at))
 
 
-def decide(
+def finish(
     debate: Debate,
     fence: int,
-    outcome: Decision,
-    decided: Decided,
-    phases: Sequence[Phase],
+    reason: StopReason,
     at: str,
+    *,
+    failure: Failure | None = None,
+    phases: Sequence[Phase] = (),
+    outcome: Decision | None = None,
+    decided: Decided | None = None,
 ) -> Change:
-    """The packet is written and the record too: the council is completed."""
+    """The debate is over: nothing more is asked for, and its outcome is written if it has one; or a
+    `failure` keeps it from its end."""
     check_fence(debate, fence)
     if debate.wanted == "stop":
         return obey(debate, at)
     reached = reach(debate, fence, phases, at).debate.but(outcome=outcome)
-    done = turn_to(ended_as(reached, debate.rules.ends, at), "completed", at)
-    return replace(done, decided=decided)
-
-
-def fail(
-    debate: Debate,
-    fence: int,
-    reason: StopReason,
-    failure: Failure,
-    phases: Sequence[Phase],
-    at: str,
-) -> Change:
-    """It cannot be brought to its end: nobody speaks, or its outcome cannot be written."""
-    check_fence(debate, fence)
-    if debate.wanted == "stop":
-        return obey(debate, at)
-    reached = reach(debate, fence, phases, at).debate
-    return turn_to(ended_as(reached, reason, at).but(failure=failure), "failed", at)
+    status_ = "failed" if failure else "completed"
+    return replace(conclude(reached, status_, reason, at, failure=failure), decided=decided)
 
 
 def begin(debate: Debate, fence: int, steps: tuple[Step, ...], at: str) -> Change:
@@ -219,24 +206,32 @@ def begin(debate: Debate, fence: int, steps: tuple[Step, ...], at: str) -> Chang
     return _begin(debate, steps, at)
 
 
-def set_out(claimed: Change, at: str) -> Change:
-    """With the claim, put the calls of its wave on record."""
-    debate = claimed.debate
+def set_out(change: Change, at: str) -> Change:
+    """With a claim, or the last turn of a wave, put the calls of the next wave on record."""
     try:
-        ahead = schedule.plan(debate)
+        ahead = schedule.plan(change.debate)
     except LookupError:  # a damaged cursor, which is rebuilt first
-        return claimed
+        return change
     if isinstance(ahead, Finish):
-        return claimed
-    begun = _begin(debate, ahead.steps, at)
-    return replace(claimed, debate=begun.debate, started=begun.started, ahead=ahead)
+        return change
+    begun = _begin(change.debate, ahead.steps, at)
+    return replace(change, debate=begun.debate, started=begun.started)
 
 
 def commit(
-    debate: Debate, fence: int, spoken: Spoken, ended: Ended | None, at: str, then: Then = "nothing"
+    debate: Debate,
+    fence: int,
+    spoken: Spoken,
+    ended: Ended | None,
+    at: str,
+    then: Then = "nothing",
+    said: Said | None = None,
 ) -> Change:
     """Write a turn, its event, the counters and the cursor; and `then`, once its wave is spoken,
-    begin the next one, or let the debate go for whoever takes that."""
+    begin the next one, or let the debate go for whoever takes that.
+
+    `said` has the answers of the turn's round, for a stage that may end in agreement.
+    """
     check_fence(debate, fence)
     step = spoken.step
     seq = debate.last_seq + 1
@@ -258,24 +253,28 @@ def commit(
         started_at=spoken.started_at,
         committed_at=at,
     )
+    failed = spoken.error_code is not None
+    agrees = schedule.agreed(debate, step.stage, said or {})
     kept = debate.but(
-        cursor=schedule.after(debate, spoken.bit, spoken.error_code is not None),
+        cursor=schedule.after(debate, step.bit, failed=failed, agrees=agrees),
         round=step.round,
         stage=step.stage,
         turn_count=debate.turn_count + 1,
         last_seq=seq,
-        degraded=debate.degraded or spoken.error_code is not None,
+        degraded=debate.degraded or failed,
         usage=debate.usage + ended.usage if ended else debate.usage,
         open_calls=debate.open_calls - (1 if ended else 0),
         tries=(),
         updated_at=at,
         **UNTRIED,
     )
+    if agrees:
+        kept = kept.but(total=schedule.total(kept))
     change = Change(kept, (TurnCommitted(debate.id, turn),), ended=(ended,) if ended else ())
-    return _after(change, at, then)
+    return _after(change, at, then, agrees=agrees)
 
 
-def _after(change: Change, at: str, then: Then) -> Change:
+def _after(change: Change, at: str, then: Then, *, agrees: bool) -> Change:
     """What follows a turn: nothing while others speak, else the end, a wish, or the next wave."""
     debate = change.debate
     if debate.open_calls:
@@ -284,20 +283,17 @@ def _after(change: Change, at: str, then: Then) -> Change:
         return join(change, obey(debate, at))
     if debate.status == "paused":
         return change
-    ahead = schedule.plan(debate)
-    if isinstance(ahead, Finish) and not decides(debate):  # a packet comes before the end
-        words = _unclosed(change)
-        return join(change, turn_to(ended_as(debate, ahead.reason, at), "completed", at, words))
-    if debate.wanted and isinstance(ahead, Wave):
+    over = debate.cursor == schedule.END
+    if over and not decides(debate):  # a packet comes before the end
+        reason = schedule.reason(debate, agrees=agrees)
+        return join(change, conclude(debate, "completed", reason, at, words=_unclosed(change)))
+    if debate.wanted and not over:
         return join(change, obey(debate, at))
     if debate.cursor.done or then == "nothing":  # a speaker of this wave may wait to try again
         return change
     if then == "release":
         return replace(change, debate=debate.but(lease_owner=None, lease_until=0.0))
-    if isinstance(ahead, Finish):
-        return change
-    begun = _begin(debate, ahead.steps, at)
-    return Change(begun.debate, change.events, begun.started, change.ended, ahead=ahead)
+    return set_out(change, at)
 
 
 def _unclosed(change: Change) -> str | None:
@@ -308,23 +304,11 @@ def _unclosed(change: Change) -> str | None:
     return NO_SUMMARY if last.turn.status == "failed" else None
 
 
-def finish(debate: Debate, fence: int, reason: StopReason, at: str) -> Change:
-    """Nothing more is asked for, and the turn that would have said so is long committed."""
-    check_fence(debate, fence)
-    if debate.wanted == "stop":
-        return obey(debate, at)
-    return turn_to(ended_as(debate, reason, at), "completed", at)
-
-
 def fail_attempt(debate: Debate, fence: int, ended: Ended) -> Change:
     """A call failed and will be tried again, unless somebody wants the debate to halt."""
     check_fence(debate, fence)
-    counted = debate.but(
-        usage=debate.usage + ended.usage,
-        open_calls=debate.open_calls - 1,
-        updated_at=ended.at,
-    )
-    change = Change(counted, ended=(ended,))
+    change = _counted(debate, ended)
+    counted = change.debate
     if counted.wanted and not counted.open_calls:
         return join(change, obey(counted, ended.at))
     return change
@@ -333,10 +317,8 @@ def fail_attempt(debate: Debate, fence: int, ended: Ended) -> Change:
 def pause_for(debate: Debate, fence: int, failure: Failure, ended: Ended) -> Change:
     """A speaker failed for good and the debate waits for a person."""
     check_fence(debate, fence)
-    counted = debate.but(
-        usage=debate.usage + ended.usage, open_calls=debate.open_calls - 1, failure=failure
-    )
-    change = Change(counted, ended=(ended,))
+    change = _counted(debate.but(failure=failure), ended)
+    counted = change.debate
     if counted.status == "paused" and counted.wanted != "stop":
         return change  # another speaker of the wave failed before
     if counted.wanted == "stop":
@@ -353,7 +335,15 @@ def out_of_budget(debate: Debate, fence: int, summary_fits: bool, at: str) -> Ch
         closing = debate.but(cursor=schedule.closing(debate), stop_reason="budget")
         return turn_to(closing, "ending", at)
     words = NO_ROOM if debate.status == "ending" else None
-    return turn_to(ended_as(debate, "budget", at), "completed", at, words)
+    return conclude(debate, "completed", "budget", at, words=words)
+
+
+def _counted(debate: Debate, ended: Ended) -> Change:
+    """A call of this worker is over, and what it cost is counted."""
+    usage, open_calls = debate.usage + ended.usage, debate.open_calls - 1
+    return Change(
+        debate.but(usage=usage, open_calls=open_calls, updated_at=ended.at), ended=(ended,)
+    )
 
 
 def settle(debate: Debate, fence: int, ended: Ended) -> Change:

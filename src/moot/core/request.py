@@ -10,6 +10,7 @@ from moot.core import schedule, voices
 from moot.core.clean import one_line, visible
 from moot.core.debate import Cursor, Debate, Limits, OnFailure, Participant
 from moot.core.format import MAX_PARTICIPANTS, MAX_TURNS, Format
+from moot.core.layout import check_roster, layout
 from moot.errors import WARN_ROLE_IGNORED, InputError
 
 MAX_MOTION = 4000
@@ -65,7 +66,7 @@ def build(
         given = participants or _default_cast(rules)
         seats = _seats(given, normalize, warnings, sides=rules.result is None)
     moderator = _host(host, rules, normalize, warnings, seats)
-    schedule.check_roster(rules, seats, moderator)
+    check_roster(rules, seats, moderator)
     ring = _ring(default_model, normalize, warnings, (*seats, moderator))
     seats, moderator = voices.spread(rules, seats, moderator, ring)
     chosen = _options(rules, options or {})
@@ -110,7 +111,7 @@ def recast(
     seated = _seats(seats, normalize, warnings)
     ring = _ring(default_model, normalize, warnings, seated)
     seated, _ = voices.spread(debate.rules, seated, debate.host, ring)
-    schedule.check_roster(debate.rules, seated, debate.host)
+    check_roster(debate.rules, seated, debate.host)
     if cards and (doubt := voices.check_prices(debate.limits, seated, cards)):
         warnings.append(doubt)
     cast = debate.but(participants=seated, warnings=tuple(dict.fromkeys(warnings)))
@@ -458,7 +459,7 @@ def _limits(
         if value is not None:
             given[name] = _bounded(name, value)
     max_turns = given.pop("max_turns", None)
-    legs = schedule.layout(rules, seats, host, options, max_turns)
+    legs = layout(rules, seats, host, options, max_turns)
     needed = sum(leg.turns for leg in legs)
     endless = next((leg for leg in legs if leg.rounds == 0), None)
     if endless and not endless.units:

@@ -1,22 +1,24 @@
 """Who speaks next: one pure scheduler for every format.
 
 A debate's whole course follows from its format, roster, options and limits, so it is laid out as
-legs, each a number of units: a unit is one speaker's turn, with the host's cue before it where the
-stage is cued, or the turns of everyone where they speak together. The cursor is a place in that
-layout; finding the next one is arithmetic, and needs no turns.
+legs, each a number of waves: one speaker's turn, the host's cue before it if the stage is cued, or
+the turns of everyone if they speak together. The cursor is a place in that layout; finding the next
+one is arithmetic, and needs no turns.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from typing import Any
 
+from moot.core import positions
 from moot.core.debate import Cursor, Debate, Kind, OnFailure, Participant, StepKey, Turn
 from moot.core.format import Effort, Format, Stage, titled
+from moot.core.layout import Leg, legs_of
 from moot.core.status import FINAL, StopReason
-from moot.errors import InputError
 
 END = Cursor()
-_STANCES = {"pro": 0, "con": 1, "neutral": 2}
+Said = Mapping[str, Mapping[str, Any] | None]
+"""The answers of one round, by speaker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +31,16 @@ class Step:
     kind: Kind
     target: str | None
     instruction: str  # what is asked; for a cue, the system message that the host answers
+    bit: int = 0  # its place in its wave, and in the cursor's `done`
     sees: str = "all"
     together: bool = False
     answer: str = "text"  # the shape of what is asked for
-    tokens: int | None = None  # where its stage has limits of its own
+    tokens: int | None = None  # if its stage has limits of its own
     seconds: float | None = None
     effort: Effort | None = None
     on_failure: OnFailure | None = None
     outsider: bool = False  # its own turns are read to it like anybody's
-    next_stage: str | None = None  # set when this step opens a stage
+    next_stage: str | None = None  # set if this step opens a stage
 
     @property
     def target_id(self) -> str:
@@ -54,8 +57,6 @@ class Wave:
     """The steps that may be spoken at the same time; those already committed are left out."""
 
     steps: tuple[Step, ...]
-    places: tuple[int, ...]  # each step's bit in the cursor's `done`
-    width: int  # how many steps the whole wave has
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,108 +67,17 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
-    """A stage laid out for this debate's roster, options and limits."""
-
-    stage: Stage
-    first_round: int
-    units: int
-    speakers: tuple[Participant, ...]
-    rounds: int
-
-    @property
-    def unit_turns(self) -> int:
-        return len(self.speakers) if self.stage.together else 2 if self.stage.cued else 1
-
-    @property
-    def turns(self) -> int:
-        return self.units * self.unit_turns
-
-    def round_of(self, unit: int) -> int:
-        return self.first_round + (unit if self.stage.together else unit // len(self.speakers))
-
-
-@dataclass(frozen=True, slots=True)
 class Heading:
-    """A place in the debate as people read it: a stage and, where it has several, the round."""
+    """A place in the debate as people read it: a stage and, if it has several, the round."""
 
     title: str
-    round: int | None = None  # within the stage; None where the stage has only one
-    rounds: int | None = None  # how many the stage has; None where nobody knows, or it has one
+    round: int | None = None  # within the stage; None if the stage has only one
+    rounds: int | None = None  # how many the stage has; None if nobody knows, or it has one
 
     def __str__(self) -> str:
         if self.round is None:
             return self.title
         return f"{self.title} · round {self.round}{f' of {self.rounds}' if self.rounds else ''}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    leg: int
-    unit: int
-    cue: bool
-
-
-def layout(
-    rules: Format,
-    participants: Sequence[Participant],
-    host: Participant | None,
-    options: Mapping[str, int],
-    max_turns: int | None = None,
-) -> tuple[Leg, ...]:
-    """Lay the format out. `max_turns` bounds what has no count of its own."""
-    ordered = tuple(participants)
-    if rules.roster.order == "stance":
-        ordered = tuple(sorted(ordered, key=lambda seat: _STANCES[seat.stance]))
-    stages = [stage for stage in rules.stages if host or not stage.needs_host]
-    casts = [_cast(stage, ordered, host) for stage in stages]
-    counts = [options[s.rounds] if isinstance(s.rounds, str) else s.rounds for s in stages]
-
-    legs: list[Leg] = []
-    following = 0 if stages and stages[0].prelude else 1
-    for place, (stage, cast, count) in enumerate(zip(stages, casts, counts, strict=True)):
-        leg = Leg(stage, following, 0, cast, count)
-        per_round = 1 if stage.together else len(cast)
-        units = count * per_round
-        if count == 0:
-            reserve = sum(len(c) for c in casts[place + 1 :])
-            room = (max_turns or rules.max_turns or 0) - sum(x.turns for x in legs) - reserve
-            units = max(room // leg.unit_turns, 0)
-        rounds = -(-units // per_round)
-        legs.append(replace(leg, units=units))
-        following += rounds
-    return tuple(legs)
-
-
-def _cast(
-    stage: Stage, ordered: tuple[Participant, ...], host: Participant | None
-) -> tuple[Participant, ...]:
-    if stage.speakers == "host" and host:
-        return (host,)
-    if isinstance(stage.speakers, tuple):
-        return tuple(seat for seat in ordered if seat.role in stage.speakers)
-    return ordered
-
-
-def legs_of(debate: Debate) -> tuple[Leg, ...]:
-    return _legs(
-        debate.rules,
-        debate.participants,
-        debate.host,
-        tuple(debate.options.items()),
-        debate.limits.max_turns,
-    )
-
-
-@lru_cache(maxsize=4096)
-def _legs(
-    rules: Format,
-    participants: tuple[Participant, ...],
-    host: Participant | None,
-    options: tuple[tuple[str, int], ...],
-    max_turns: int,
-) -> tuple[Leg, ...]:
-    return layout(rules, participants, host, dict(options), max_turns)
 
 
 def total(debate: Debate) -> int:
@@ -176,40 +86,43 @@ def total(debate: Debate) -> int:
         return debate.turn_count + (debate.cursor != END)
     if debate.status in ("completed", "failed"):
         return debate.turn_count
-    return sum(leg.turns for leg in legs_of(debate))
+    legs = legs_of(debate)
+    if not any(leg.stage.until for leg in legs):
+        return sum(leg.turns for leg in legs)
+    if debate.cursor == END:
+        return debate.turn_count
+    try:
+        index, wave = _find(debate, legs)
+    except LookupError:  # a damaged cursor, which is rebuilt before the debate goes on
+        return debate.total
+    spoken = wave * legs[index].width + debate.cursor.done.bit_count()
+    return debate.turn_count + sum(leg.turns for leg in legs[index:]) - spoken
 
 
 def first(debate: Debate) -> Cursor:
     """The cursor of a debate that has not begun."""
-    legs = legs_of(debate)
-    return _cursor(debate, legs, _settle(legs, _Place(0, 0, True)))
-
-
-def alone(wave: Wave) -> Wave:
-    """The first step of a wave by itself."""
-    return replace(wave, steps=wave.steps[:1], places=wave.places[:1])
+    return _settle(debate, legs_of(debate), 0, 0)
 
 
 def plan(debate: Debate) -> Wave | Finish:
     """What comes next: a pure function of the format, the debate's settings and its cursor."""
-    cursor = debate.cursor
-    if cursor == END:
-        return Finish(debate.stop_reason or _reason(debate))
+    if debate.cursor == END:
+        return Finish(reason(debate))
     if debate.status == "ending":
-        return Wave((_closing_step(debate),), (0,), 1)
+        return Wave((_closing_step(debate),))
     legs = legs_of(debate)
-    place = _find(legs, debate, cursor)
-    steps = tuple(_steps(debate, legs, place))
-    if not cursor.done:
-        return Wave(steps, tuple(range(len(steps))), len(steps))
-    undone = tuple(i for i in range(len(steps)) if not cursor.done >> i & 1)
-    return Wave(tuple(steps[i] for i in undone), undone, len(steps))
+    index, wave = _find(debate, legs)
+    done = debate.cursor.done
+    return Wave(
+        tuple(step for step in _steps(debate, legs[index], wave) if not done >> step.bit & 1)
+    )
 
 
-def after(debate: Debate, bit: int, failed: bool = False) -> Cursor:
+def after(debate: Debate, bit: int, *, failed: bool = False, agrees: bool = False) -> Cursor:
     """The cursor once the step at `bit` of the wave that comes next is committed.
 
-    Whoever fails to close a debate that is ended is followed by the next one who may.
+    Whoever fails to close a debate that is ended is followed by the next one who may. If everybody
+    `agrees`, the stage is over with its round.
     """
     cursor = debate.cursor
     if debate.status == "ending":
@@ -217,13 +130,32 @@ def after(debate: Debate, bit: int, failed: bool = False) -> Cursor:
         left = ids[ids.index(cursor.next_actor) + 1 :] if cursor.next_actor in ids else []
         return replace(cursor, next_actor=left[0]) if failed and left else END
     legs = legs_of(debate)
-    place = _find(legs, debate, cursor)
-    leg = legs[place.leg]
-    width = len(leg.speakers) if leg.stage.together else 1
+    index, wave = _find(debate, legs)
     done = cursor.done | 1 << bit
-    if done != (1 << width) - 1:
+    if done != (1 << legs[index].width) - 1:
         return replace(cursor, done=done)
-    return _cursor(debate, legs, _following(legs, place))
+    if agrees and legs[index].ends_round(wave):
+        return _settle(debate, legs, index + 1, 0)
+    return _settle(debate, legs, index, wave + 1)
+
+
+def agreed(debate: Debate, stage: str | None, said: Said) -> bool:
+    """Whether all speakers of a stage that lasts until agreement take the same position."""
+    leg = next((leg for leg in legs_of(debate) if leg.stage.name == stage), None)
+    if leg is None or leg.stage.until is None:
+        return False
+    shape = debate.rules.shape(leg.stage.answer)
+    stands = [positions.taken(shape, said.get(seat.id)) for seat in leg.speakers]
+    return len({option and positions.key(option) for option in stands}) == 1 and None not in stands
+
+
+def answers_in(turns: Iterable[Turn], number: int | None) -> dict[str, Mapping[str, Any] | None]:
+    """What the speakers of a round answered; whoever failed did not."""
+    return {
+        turn.actor: turn.data
+        for turn in turns
+        if turn.round == number and turn.status == "ok" and turn.kind not in ("cue", "note")
+    }
 
 
 def here(debate: Debate) -> tuple[int | None, str | None]:
@@ -265,8 +197,8 @@ def label(debate: Debate, number: int | None, stage: str | None) -> str:
 
 def is_last(debate: Debate, wave: Wave) -> bool:
     """Whether nothing more is asked for once this wave is spoken."""
-    for bit in wave.places:
-        debate = debate.but(cursor=after(debate, bit))
+    for step in wave.steps:
+        debate = debate.but(cursor=after(debate, step.bit))
     return debate.cursor == END
 
 
@@ -284,144 +216,107 @@ def closing(debate: Debate) -> Cursor:
 
 def rebuild(debate: Debate, turns: Sequence[Turn]) -> Cursor:
     """The cursor that these turns lead to, whatever the debate's own says."""
+    if debate.status == "ending":
+        return _rebuild_closing(debate, turns)
     spoken = {
         (turn.round, turn.actor, turn.target if turn.kind == "cue" else None)
         for turn in turns
         if turn.kind != "note"
     }
-    if debate.status == "ending":
-        latest = max((key[0] for key in spoken), default=0)
-        stage = _closing_stage(debate.rules)
-        tried = {
-            turn.actor: turn.status
-            for turn in turns
-            if (turn.kind, turn.round, turn.stage) == ("summary", latest, stage)
-        }
-        left = [seat.id for seat in debate.seats if seat.id not in tried]
-        if "ok" in tried.values() or not left:
-            return END
-        return Cursor(latest if tried else latest + 1, stage, left[0])
-    legs = legs_of(debate)
-    for place in _places(legs):
-        steps = list(_steps(debate, legs, place))
-        done = sum(1 << bit for bit, step in enumerate(steps) if step.key in spoken)
-        if done != (1 << len(steps)) - 1:
-            return replace(_cursor(debate, legs, place), done=done)
+    for leg in legs_of(debate):
+        for wave in range(leg.waves):
+            steps = _steps(debate, leg, wave)
+            done = sum(1 << step.bit for step in steps if step.key in spoken)
+            if done != (1 << len(steps)) - 1:
+                return replace(_cursor(steps[0]), done=done)
+            said = answers_in(turns, steps[0].round) if leg.stage.until else {}
+            if leg.ends_round(wave) and agreed(debate, leg.stage.name, said):
+                break
     return END
 
 
 def waves(debate: Debate) -> Iterator[tuple[Step, ...]]:
     """Every wave of the debate, from its first to its last, wherever the debate stands."""
-    legs = legs_of(debate)
-    for place in _places(legs):
-        yield tuple(_steps(debate, legs, place))
+    for leg in legs_of(debate):
+        for wave in range(leg.waves):
+            yield _steps(debate, leg, wave)
 
 
-def check_roster(
-    rules: Format, participants: Sequence[Participant], host: Participant | None
-) -> None:
-    """Refuse a cast that the format cannot seat."""
-    need, title = rules.roster, rules.name
-    if need.roles:
-        if [seat.role for seat in participants] != list(need.names):
-            raise InputError(f"A {title} has the roles {', '.join(need.names)}.", "participants")
-        return
-    if not need.min <= len(participants) <= need.max:
-        exact = f"exactly {need.min}" if need.min == need.max else f"{need.min} to {need.max}"
-        count = f"{len(participants)} participant{'s' if len(participants) != 1 else ''}"
-        raise InputError(f"A {title} takes {exact} participants, not {count}.", "participants")
-    if need.host == "required" and host is None:
-        raise InputError(f"A {title} needs a host; name its model.", "host")
-    if need.host == "none" and host is not None:
-        raise InputError(f"A {title} has no host; leave it out.", "host")
-
-
-def _find(legs: tuple[Leg, ...], debate: Debate, cursor: Cursor) -> _Place:
-    for index, leg in enumerate(legs):
-        if leg.stage.name != cursor.next_stage or cursor.next_round is None:
-            continue
-        cue = leg.stage.cued and cursor.next_target is not None
-        speaker = cursor.next_target if cue else cursor.next_actor
-        ids = [seat.id for seat in leg.speakers]
-        if speaker not in ids:
-            break
-        ahead = cursor.next_round - leg.first_round
-        unit = ahead if leg.stage.together else ahead * len(ids) + ids.index(speaker)
-        if 0 <= unit < leg.units:
-            return _Place(index, unit, cue)
-        break
-    raise LookupError(f"debate {debate.id} has no place for {cursor}")
-
-
-def _settle(legs: tuple[Leg, ...], place: _Place) -> _Place | None:
-    """The place itself, or the first of a later leg when its own has no such unit."""
-    while place.leg < len(legs):
-        leg = legs[place.leg]
-        if place.unit < leg.units:
-            return _Place(place.leg, place.unit, leg.stage.cued)
-        place = _Place(place.leg + 1, 0, True)
-    return None
-
-
-def _following(legs: tuple[Leg, ...], place: _Place) -> _Place | None:
-    """The place after this one: the turn that a cue leads to, or the next unit."""
-    if place.cue:
-        return replace(place, cue=False)
-    return _settle(legs, _Place(place.leg, place.unit + 1, True))
-
-
-def _places(legs: tuple[Leg, ...]) -> Iterator[_Place]:
-    place = _settle(legs, _Place(0, 0, True))
-    while place is not None:
-        yield place
-        place = _following(legs, place)
-
-
-def _cursor(debate: Debate, legs: tuple[Leg, ...], place: _Place | None) -> Cursor:
-    if place is None:
+def _rebuild_closing(debate: Debate, turns: Sequence[Turn]) -> Cursor:
+    latest = max((turn.round for turn in turns if turn.kind != "note"), default=0)
+    stage = _closing_stage(debate.rules)
+    tried = {
+        turn.actor: turn.status
+        for turn in turns
+        if (turn.kind, turn.round, turn.stage) == ("summary", latest, stage)
+    }
+    left = [seat.id for seat in debate.seats if seat.id not in tried]
+    if "ok" in tried.values() or not left:
         return END
-    leg = legs[place.leg]
-    seat = leg.speakers[0 if leg.stage.together else place.unit % len(leg.speakers)]
-    actor, target = (seat.id, None)
-    if place.cue and debate.host:
-        actor, target = debate.host.id, seat.id
-    return Cursor(leg.round_of(place.unit), leg.stage.name, actor, target)
+    return Cursor(latest if tried else latest + 1, stage, left[0])
 
 
-def _steps(debate: Debate, legs: tuple[Leg, ...], place: _Place) -> Iterable[Step]:
-    leg = legs[place.leg]
-    stage, number = leg.stage, leg.round_of(place.unit)
-    opens = stage.name if place.unit == 0 and (place.cue or not stage.cued) else None
-    speakers = leg.speakers if stage.together else (leg.speakers[place.unit % len(leg.speakers)],)
-    for seat in speakers:
-        if place.cue and debate.host:
-            yield Step(
-                round=number,
-                stage=stage.name,
-                actor=debate.host.id,
-                kind="cue",
-                target=seat.id,
-                instruction=_worded(stage.cue or "", debate, seat, number, leg),
-                next_stage=opens,
-            )
-        else:
-            yield Step(
-                round=number,
-                stage=stage.name,
-                actor=seat.id,
-                kind=stage.kind,
-                target=_target(debate, stage, seat),
-                instruction=_worded(stage.ask, debate, seat, number, leg),
-                sees=stage.sees,
-                together=stage.together,
-                answer=stage.answer,
-                tokens=stage.tokens,
-                seconds=stage.seconds,
-                effort=stage.effort,
-                on_failure=stage.on_failure,
-                outsider=stage.outsider,
-                next_stage=opens,
-            )
+def reason(debate: Debate, *, agrees: bool = False) -> StopReason:
+    """Why a debate ends of which nothing more is asked; `agrees`: its last stage did."""
+    if debate.stop_reason or agrees:
+        return debate.stop_reason or "agreement"
+    legs = legs_of(debate)
+    last = legs[-1] if legs else None
+    counted = any(leg.rounds == 0 and (leg is last or not leg.stage.until) for leg in legs)
+    return "max_turns" if counted else debate.rules.ends
+
+
+def _find(debate: Debate, legs: Sequence[Leg]) -> tuple[int, int]:
+    """The leg and the wave in it that come next."""
+    for index, leg in enumerate(legs):
+        if leg.stage.name == debate.cursor.next_stage:
+            if (wave := leg.find(debate.cursor)) is not None:
+                return index, wave
+            break
+    raise LookupError(f"debate {debate.id} has no place for {debate.cursor}")
+
+
+def _settle(debate: Debate, legs: Sequence[Leg], index: int, wave: int) -> Cursor:
+    """The cursor of that wave or, if the leg has no such wave, of the first of a later leg."""
+    while index < len(legs) and wave >= legs[index].waves:
+        index, wave = index + 1, 0
+    return _cursor(_steps(debate, legs[index], wave)[0]) if index < len(legs) else END
+
+
+def _cursor(step: Step) -> Cursor:
+    return Cursor(step.round, step.stage, step.actor, step.target if step.kind == "cue" else None)
+
+
+def _steps(debate: Debate, leg: Leg, wave: int) -> tuple[Step, ...]:
+    """All steps of a wave."""
+    stage, unit = leg.stage, wave // leg.unit_waves
+    number = leg.first_round + unit // leg.round_units
+    opens = stage.name if wave == 0 else None
+    seat = leg.speakers[unit % len(leg.speakers)]
+    if stage.cued and debate.host and wave % 2 == 0:
+        cue = _worded(stage.cue or "", debate, seat, number, leg)
+        return (Step(number, stage.name, debate.host.id, "cue", seat.id, cue, next_stage=opens),)
+    return tuple(
+        Step(
+            round=number,
+            stage=stage.name,
+            actor=seat.id,
+            kind=stage.kind,
+            target=_target(debate, stage, seat),
+            instruction=_worded(stage.ask, debate, seat, number, leg),
+            bit=bit,
+            sees=stage.sees,
+            together=stage.together,
+            answer=stage.answer,
+            tokens=stage.tokens,
+            seconds=stage.seconds,
+            effort=stage.effort,
+            on_failure=stage.on_failure,
+            outsider=stage.outsider,
+            next_stage=opens,
+        )
+        for bit, seat in enumerate(leg.speakers if stage.together else (seat,))
+    )
 
 
 def _target(debate: Debate, stage: Stage, seat: Participant) -> str | None:
@@ -459,18 +354,7 @@ def _closing_step(debate: Debate) -> Step:
     summary, cursor = debate.rules.summary, debate.cursor
     seat = debate.seat(cursor.next_actor or debate.seats[0].id)
     ask = summary.ask if summary and seat == debate.host else debate.rules.closing
-    leg = Leg(debate.rules.stages[0], cursor.next_round or 1, 1, (seat,), 1)
-    return Step(
-        round=cursor.next_round or 1,
-        stage=cursor.next_stage or "summary",
-        actor=seat.id,
-        kind="summary",
-        target=None,
-        instruction=_worded(ask, debate, seat, cursor.next_round or 1, leg),
-        next_stage=cursor.next_stage,
-    )
-
-
-def _reason(debate: Debate) -> StopReason:
-    counted = any(leg.rounds == 0 for leg in legs_of(debate))
-    return "max_turns" if counted else debate.rules.ends
+    number, stage = cursor.next_round or 1, cursor.next_stage or "summary"
+    leg = Leg(debate.rules.stages[0], number, 1, (seat,), 1)
+    words = _worded(ask, debate, seat, number, leg)
+    return Step(number, stage, seat.id, "summary", None, words, next_stage=cursor.next_stage)

@@ -97,10 +97,10 @@ def skip(debate: Debate, at: str) -> Change:
     if not isinstance(ahead, Wave):
         raise StateError("There is no step left to skip.")
     going = turn_to(take(debate).but(failure=None, wanted=None), "running", at)
-    for bit, step in zip(ahead.places, ahead.steps, strict=True):
+    for step in ahead.steps:
         if step.actor == failure.actor:
             why: dict[str, object] = {"errorMessage": failure.message}
-            spoken = Spoken(step, bit, "", failure.model, at, data=why, error_code=failure.code)
+            spoken = Spoken(step, "", failure.model, at, data=why, error_code=failure.code)
             then = commit(going.debate, going.debate.fence, spoken, None, at)
             return replace(join(going, then), ended=lost(debate, at))
     raise StateError(f"{failure.actor} has no step to skip.")

@@ -2,19 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from moot.core import moves
-from moot.core.change import Change, Decided
-from moot.core.debate import Debate, Phase, Turn
+from moot.core.debate import Debate
 from moot.core.events import StatusChanged
-from moot.core.phases import phases
 from moot.core.status import FINAL, RUNNABLE
 from moot.engine import failpoints
-from moot.outcome import packet
-from moot.outcome.result import result
 from moot.ports import Filed, Records, ReportRow, Store
-from moot.render import packet_text
 from moot.render.reading import Read, Reading
 
 log = logging.getLogger(__name__)
@@ -129,21 +123,6 @@ class Filer:
 def at_rest(debate: Debate) -> bool:
     """Whether nobody is to advance it: it has ended, or waits for a person."""
     return debate.status in FINAL or debate.status == "paused"
-
-
-def decision(debate: Debate, turns: Sequence[Turn], fence: int, at: str) -> Change:
-    """A debate with an outcome brought to its end: all of that follows from the turns."""
-    came_to = result(debate, turns)
-    packet.validate(came_to.packet)
-    reached = [phase for phase in phases(debate) if phase in ("Packetize", "Writeback")]
-    return moves.decide(
-        debate,
-        fence,
-        came_to.decision,
-        Decided(tuple(came_to.packet["nextActions"]), packet_text.note(came_to)),
-        [Phase(state, at, "ok") for state in reached],
-        at,
-    )
 
 
 async def said(store: Store, debate: Debate) -> list[StatusChanged]:

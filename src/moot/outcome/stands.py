@@ -2,18 +2,13 @@
 Documented in docs/council.md, with the formula and a worked example.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from moot.core.answers import UNDECIDED
 from moot.core.debate import Debate, Turn
 from moot.core.format import Format
-
-_STOPS = re.compile(r"[.,;:!?…]+(?=\s|$)")
-_QUOTES = re.compile(r"(?<!\w)[\"'“”„‘’«»]+|[\"'“”„‘’«»]+(?!\w)")
-_DASHES = re.compile(r"\s[—–-]+\s")
+from moot.core.positions import key, taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +102,6 @@ def tally(stands: Sequence[Stand], names: Mapping[str, str], seats: Sequence[str
     )
 
 
-def key(option: str) -> str:
-    """Options that differ only in case, spacing or the punctuation of sentences are the same.
-
-    Signs that mean something stay: C++ is not C#, and -10% is not +10%.
-    """
-    plain = _QUOTES.sub("", _DASHES.sub(" ", _STOPS.sub("", option.casefold())))
-    return " ".join(plain.split()) or option
-
-
 def seats(debate: Debate) -> tuple[str, ...]:
     """Who is asked for a position, by name."""
     rules = debate.rules
@@ -132,15 +118,14 @@ def seats(debate: Debate) -> tuple[str, ...]:
 def stands(rules: Format, turns: Iterable[Turn], stage: str) -> list[Stand]:
     """Who stood where in a stage, at its end; whoever failed or is undecided is not among them."""
     shape = rules.shape(rules.stage(stage).answer)
-    field = shape.stand or "position"
     weighed = shape.has("confidence", "share")
-    found: dict[str, Stand] = {}
+    found: dict[str, Stand | None] = {}
     for turn in turns:
         if turn.stage == stage and turn.status == "ok" and turn.data:
-            option, sure = turn.data[field], turn.data["confidence"] if weighed else 1.0
-            found[turn.name] = Stand(turn.name, option, float(sure), turn.seq)
-    nothing = UNDECIDED if field == "choice" else None  # in a position, it is a word like any
-    return [stand for stand in found.values() if stand.option != nothing]
+            option, sure = taken(shape, turn.data), turn.data["confidence"] if weighed else 1.0
+            stand = None if option is None else Stand(turn.name, option, float(sure), turn.seq)
+            found[turn.name] = stand
+    return [stand for stand in found.values() if stand]
 
 
 def first_stands(rules: Format, turns: Sequence[Turn]) -> list[Stand]:

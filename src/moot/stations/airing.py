@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from moot.core import verbs
-from moot.core.change import Change, Move, ended_as, turn_to
+from moot.core.change import Change, Move, conclude
 from moot.core.debate import Debate
 from moot.core.status import FINAL
 from moot.core.times import iso, seconds
@@ -293,8 +293,8 @@ def take_off(row: Debate, why: str, at: str) -> Change:
     """Stop a debate that was never begun, and say why."""
     if row.status != "scheduled":
         return Change(row)
-    stopped = ended_as(row.but(stop_requested_at=at), "stopped_by_user", at)
-    return turn_to(stopped, "stopped", at, why)
+    row = row.but(stop_requested_at=at)
+    return conclude(row, "stopped", "stopped_by_user", at, words=why)
 
 
 def _begin(row: Debate, cast: Debate, at: str) -> Change:

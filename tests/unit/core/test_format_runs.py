@@ -26,7 +26,7 @@ from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.format import Format, from_json, parse, read_table, to_json
 from moot.core.phases import phases_due, stages_over
 from moot.core.schedule import Step, Wave
-from moot.engine import finish
+from moot.engine import conclude
 from moot.errors import InputError
 from moot.models.understudy import Understudy
 from moot.outcome.stands import silent, stated
@@ -97,6 +97,8 @@ def _stage(
     aimed = stage.get("answer") == "challenge" or (stage.get("answer") in own and "aimed" in own)
     if aimed and not roles and not _rarely(draw):
         stage["answer"] = "position"
+    if (stage.get("answer") in STANDS and stage.get("rounds", 1) != 1) or _rarely(draw):
+        _maybe(draw, stage, "until", st.just("agreement"))
     for field, values in LIMITS.items():
         _maybe(draw, stage, field, values) if _rarely(draw) else None
     if roles and (aimed or draw(st.booleans())):
@@ -106,6 +108,7 @@ def _stage(
     return stage
 
 
+STANDS = ("position", "revision", "ballot", "estimate")
 LIMITS: dict[str, st.SearchStrategy[Any]] = {
     "tokens": st.sampled_from([128, 900, 5000, 7]),
     "seconds": st.sampled_from([5.0, 300.0, 1e6]),
@@ -161,7 +164,7 @@ def _outcome(draw: st.DrawFn, stages: list[dict[str, Any]]) -> dict[str, Any]:
     def those(*shapes: str) -> list[str]:
         return [one["name"] for one in stages if one.get("answer") in shapes or _rarely(draw)]
 
-    standing = those("position", "revision", "ballot", "estimate")
+    standing = those(*STANDS)
     outcome: dict[str, Any] = {"stands": list(reversed(standing)) or ["none"]}
     for field in ("reading", "verdict"):
         if found := those(field):
@@ -280,13 +283,13 @@ class Run:
                 end_after = None
                 continue
             self._take(moves.begin(self.debate, self.debate.fence, ahead.steps, AT))
-            for bit, step in zip(ahead.places, ahead.steps, strict=True):
-                self._commit(step, bit)
+            for step in ahead.steps:
+                self._commit(step)
             assert len(self.turns) <= self.debate.limits.max_turns + 1
         if moves.decides(self.debate):
             self._decide()
 
-    def _commit(self, step: Step, bit: int) -> None:
+    def _commit(self, step: Step) -> None:
         debate, seat = self.debate, self.debate.seat(step.actor)
         messages, heard = prompts.render(step, debate, self.heard, 8192)
         options = stated(debate.rules, self.turns) if debate.rules.result else []
@@ -301,14 +304,15 @@ class Run:
         assert clean(text, seat.name, [])
         ended = Ended(debate.usage.calls, "ok", AT)
         kept = dict(data) if data and step.answer != "text" else None
-        spoken = Spoken(step, bit, text, seat.model, AT, data=kept)
-        self._take(moves.commit(debate, debate.fence, spoken, ended, AT))
+        spoken = Spoken(step, text, seat.model, AT, data=kept)
+        said = schedule.answers_in(self.turns, step.round) | {step.actor: kept}
+        self._take(moves.commit(debate, debate.fence, spoken, ended, AT, said=said))
 
     def _decide(self) -> None:
         debate, fence = self.debate, self.debate.fence
         assert not silent(debate.rules, self.turns, stages_over(debate))
         self._take(moves.reach(debate, fence, phases_due(debate, self.turns, AT), AT))
-        self._take(finish.decision(self.debate, self.turns, fence, AT))
+        self._take(conclude.decision(self.debate, self.turns, fence, AT))
 
 
 def built(rules: Format, seats: int, options: dict[str, int], hosted: bool) -> Debate:
@@ -346,6 +350,7 @@ def run_all(rules: Format, seats: int, options: dict[str, int], end_after: int |
         run = Run(debate)
         run.to_the_end(end_after if debate is not first else None)
         assert run.debate.status == "completed", run.debate
+        assert run.debate.total == run.debate.turn_count == len(run.turns)
         slots = Counter(
             (t.round, t.actor, t.target if t.kind == "cue" else None) for t in run.turns
         )
@@ -405,6 +410,9 @@ name = "talk"
 ask = "Speak."
 """
 REFUSED = {
+    "no position": ('ask = "Speak."\nuntil = "agreement"\nrounds = 2', 'ask = "Speak."\n', "stage 'talk', field until: nobody takes a position in it"),
+    "one round": ('ask = "Speak."\nuntil = "agreement"\nanswer = "position"', 'ask = "Speak."\n', "stage 'talk', field until: agreement needs two speakers and several rounds"),
+    "alone": ('ask = "Speak."\nuntil = "agreement"\nanswer = "position"\nrounds = 2\nspeakers = ["Ayes"]', 'ask = "Speak."\n', "stage 'talk', field until: agreement needs two speakers"),
     "packet": ('outcome = "packet"\nmax_turns = 10', "max_turns = 10", "field outcome: \"packet\" is for the stages of a council"),
     "conversion": ('ask = "Speak, {name!r}."', 'ask = "Speak."\n', "stage 'talk', field ask: {name!r} is not"),
     "spec": ('ask = "Speak, {round:d}."', 'ask = "Speak."\n', "stage 'talk', field ask: {round:d} is not"),

@@ -73,8 +73,8 @@ def steps_of(debate: Debate) -> Iterator[tuple[Debate, Wave]]:
     """Every wave of the debate, with the debate as it stands before it."""
     while isinstance(ahead := schedule.plan(debate), Wave):
         yield debate, ahead
-        for bit in ahead.places:
-            debate = debate.but(cursor=schedule.after(debate, bit))
+        for step in ahead.steps:
+            debate = debate.but(cursor=schedule.after(debate, step.bit))
 
 
 def play(debate: Debate, voice: Voice, window: int = LARGE) -> tuple[Prompts, Heard]:

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from tests.stress import examples
 
-from moot.core import request, schedule, verbs
+from moot.core import layout, request, schedule, verbs
 from moot.core.debate import NO_USAGE, Cursor, Debate, StepKey, Turn, Usage
 from moot.core.format import Format
 from moot.core.schedule import END, Finish, Step, Wave
@@ -33,6 +33,8 @@ def _stage(draw: st.DrawFn, name: str, host: str, rounds: int | str = 1) -> dict
     stage: dict[str, Any] = {"name": name, "rounds": rounds, "ask": f"Speak in {name}, {{name}}."}
     if way == "together":
         stage["together"] = True
+    if draw(st.booleans()):
+        stage |= {"answer": "position", "until": draw(st.sampled_from([None, "agreement"]))}
     if way == "cued":
         stage |= {"cued": True, "cue": "Round {round} of {rounds}: the floor is {target}'s."}
         stage["needs_host"] = host == "optional"
@@ -159,7 +161,7 @@ def debates(draw: st.DrawFn, odd_summary: bool = False) -> Debate:
 # --- a debate that is only walked through ---
 
 
-def turn_of(step: Step, seq: int) -> Turn:
+def turn_of(step: Step, seq: int, position: str = "Yes") -> Turn:
     return Turn(
         seq=seq,
         round=step.round,
@@ -170,7 +172,7 @@ def turn_of(step: Step, seq: int) -> Turn:
         target=step.target,
         instruction=None,
         text="So be it.",
-        data=None,
+        data={"position": position} if step.answer == "position" else None,
         status="ok",
         error_code=None,
         model="local",
@@ -194,14 +196,17 @@ def walk(debate: Debate, shuffle: random.Random) -> list[Prefix]:
     while isinstance(ahead := schedule.plan(prefixes[-1].debate), Wave):
         debate, turns = prefixes[-1].debate, prefixes[-1].turns
         pick = shuffle.randrange(len(ahead.steps))
-        step, bit = ahead.steps[pick], ahead.places[pick]
+        step = ahead.steps[pick]
+        spoken = (*turns, turn_of(step, len(turns) + 1, shuffle.choice(("Yes", "yes.", "No"))))
+        said = schedule.answers_in(spoken, step.round)
+        agrees = schedule.agreed(debate, step.stage, said)
         moved = debate.but(
-            cursor=schedule.after(debate, bit),
+            cursor=schedule.after(debate, step.bit, agrees=agrees),
             round=step.round,
             stage=step.stage,
             turn_count=debate.turn_count + 1,
         )
-        prefixes.append(Prefix(moved, (*turns, turn_of(step, len(turns) + 1))))
+        prefixes.append(Prefix(moved, spoken))
         assert len(turns) < 2000, "the plan does not end"
     return prefixes
 
@@ -217,7 +222,9 @@ def test_the_plan_ends_and_says_nothing_twice(debate: Debate, shuffle: random.Ra
     prefixes = walk(debate, shuffle)
     turns = prefixes[-1].turns
     note(f"{[(t.round, t.stage, t.actor, t.kind, t.target) for t in turns]}")
-    assert len(turns) == expected <= debate.limits.max_turns
+    assert len(turns) <= expected <= debate.limits.max_turns
+    assert len(turns) == expected or any(stage.until for stage in debate.rules.stages)
+    assert schedule.total(prefixes[-1].debate) == len(turns)
     assert len({key_of(turn) for turn in turns}) == len(turns)
     rounds = [turn.round for turn in turns]
     assert rounds == sorted(rounds)
@@ -272,6 +279,23 @@ def test_the_cursor_rebuilt_from_the_turns_is_the_one_kept(
 
 @CALM
 @given(debates(), st.randoms(use_true_random=False))
+def test_a_stage_until_agreement_ends_with_the_first_round_in_which_all_agree(
+    debate: Debate, shuffle: random.Random
+) -> None:
+    turns = walk(debate, shuffle)[-1].turns
+    for leg in layout.legs_of(debate):
+        rounds = sorted({turn.round for turn in turns if turn.stage == leg.stage.name})
+        for number in rounds if leg.stage.until else ():
+            heard = [turn for turn in turns if turn.round == number and turn.kind == "speech"]
+            words = {(turn.data or {})["position"].rstrip(".").lower() for turn in heard}
+            everyone = len(heard) == len(leg.speakers)
+            assert (number == rounds[-1]) or len(words) > 1 or not everyone
+            if number == rounds[-1] and (len(words) > 1 or not everyone):
+                assert len(rounds) == -(-leg.units // leg.round_units), "it went to its end"
+
+
+@CALM
+@given(debates(), st.randoms(use_true_random=False))
 def test_a_persons_note_does_not_move_the_cursor(debate: Debate, shuffle: random.Random) -> None:
     for prefix in walk(debate, shuffle):
         if not prefix.turns:
@@ -296,11 +320,11 @@ def test_the_plan_is_the_same_every_time_and_reads_no_turns(
             fence=9,
         )
         assert schedule.plan(other) == planned
-        schedule._legs.cache_clear()
+        layout._legs.cache_clear()
         assert schedule.plan(prefix.debate) == planned
         if isinstance(planned, Wave):
-            assert planned.width >= len(planned.steps) >= 1
-            assert len(planned.places) == len(planned.steps)
+            assert planned.steps
+            assert len({step.bit for step in planned.steps}) == len(planned.steps)
 
 
 @CALM
@@ -323,15 +347,13 @@ def check_closing(prefix: Prefix) -> None:
     assert schedule.rebuild(ended, prefix.turns) == ended.cursor
     ahead = schedule.plan(ended)
     assert isinstance(ahead, Wave)
-    assert len(ahead.steps) == 1 == ahead.width
+    assert len(ahead.steps) == 1
     step = ahead.steps[0]
     assert (step.kind, step.actor, step.target) == ("summary", ended.seats[0].id, None)
     assert step.round == max((turn.round for turn in prefix.turns), default=0) + 1
     assert step.instruction
     assert schedule.total(ended) == len(prefix.turns) + 1
-    closed = ended.but(
-        cursor=schedule.after(ended, ahead.places[0]), turn_count=ended.turn_count + 1
-    )
+    closed = ended.but(cursor=schedule.after(ended, step.bit), turn_count=ended.turn_count + 1)
     assert closed.cursor == END
     assert schedule.rebuild(closed, [*prefix.turns, turn_of(step, 0)]) == END
     assert schedule.plan(closed) == Finish("ended_by_user")

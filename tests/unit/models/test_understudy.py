@@ -26,6 +26,7 @@ from moot.core import prompts, schedule
 from moot.core.built_in import BUILT_IN
 from moot.core.clean import clean
 from moot.core.debate import Cursor, Debate, Limits, Participant, Turn, Usage
+from moot.core.layout import layout
 from moot.core.schedule import Step
 from moot.models.understudy import LABEL, POINTS, Understudy, compose
 from moot.outcome.consensus import consensus
@@ -69,7 +70,7 @@ def scene(
     chair = Participant("host", "Hedda", role="host", model="local")
     chair = chair if rules.roster.host != "none" else None
     chosen = {key: options.get(key, option.default) for key, option in rules.options.items()}
-    legs = schedule.layout(rules, seats, chair, chosen, options.get("max_turns"))
+    legs = layout(rules, seats, chair, chosen, options.get("max_turns"))
     debate = Debate(
         id="debate_1", motion=motion, rules=rules, participants=seats, host=chair, options=chosen,
         limits=Limits(max_turns=sum(leg.turns for leg in legs)), on_failure="degrade",
@@ -91,7 +92,7 @@ def play(
     turns: list[Turn] = []
     while isinstance(wave := schedule.plan(debate), schedule.Wave):
         spoken: list[Turn] = []
-        for bit, step in zip(wave.places, wave.steps, strict=True):
+        for step in wave.steps:
             name = debate.seat(step.actor).name
             heard = () if step.sees == "none" else tuple(t for t in turns if t.status == "ok")
             schema = prompts.schema(step, debate)
@@ -111,7 +112,7 @@ def play(
                     reply.model, Usage(), "", "",
                 )
             )  # fmt: skip
-            debate = debate.but(cursor=schedule.after(debate, bit))
+            debate = debate.but(cursor=schedule.after(debate, step.bit))
         turns += spoken
     return turns
 

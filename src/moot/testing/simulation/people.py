@@ -34,6 +34,30 @@ STATION = {
 }
 
 
+ACCORD = """
+name = "accord"
+title = "Accord"
+description = "They go on until they agree."
+rules = "Say where you stand."
+[roster]
+min = 2
+[[stages]]
+name = "positions"
+rounds = 3
+together = true
+answer = "position"
+until = "agreement"
+ask = "Take a position."
+[[stages]]
+name = "talk"
+rounds = 2
+answer = "position"
+until = "agreement"
+ask = "Take a position, once you have heard the others."
+"""
+"""A format of the user's own: its stages may end early."""
+
+
 def request(chance: Random) -> dict[str, Any]:
     """A debate somebody may ask for: short, of any format but the council."""
     kind = chance.choice(("duel", "duel", "standard", "classic", "custom"))
@@ -46,6 +70,8 @@ def request(chance: Random) -> dict[str, Any]:
         asked["options"] = {"rounds": chance.randint(1, 2)}
         if chance.random() < 0.5:
             asked["host"] = {"name": "Host", "model": "gemini:h"}
+        elif asked["options"]["rounds"] == 2:
+            asked |= {"format": "accord", "options": {}}
     else:
         asked["host"] = {"name": "Host", "model": "gemini:h"}
         asked["options"] = {"rounds": 1} if kind == "custom" else {"free_rounds": 1}

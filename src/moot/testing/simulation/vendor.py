@@ -118,6 +118,9 @@ class Vendor:
             reply = Reply(words, call.model, usage)
         else:
             reply = replace(await self._words.speak(call, say), model=call.model, usage=usage)
+            if call.debate.format == "accord" and reply.data:
+                stand = ("It is so", "it is so.", "It is not")[(usage.output_tokens // 7) % 3]
+                reply = replace(reply, data={**reply.data, "position": stand})
         if how == "empty":
             return replace(reply, text="", data=None)
         if how == "cut":

@@ -27,7 +27,7 @@ from moot.testing.simulation.checks import FINAL, Broken, Checks
 from moot.testing.simulation.faults import Faults
 from moot.testing.simulation.loop import ScheduledLoop
 from moot.testing.simulation.network import Post
-from moot.testing.simulation.people import People
+from moot.testing.simulation.people import ACCORD, People
 from moot.testing.simulation.plan import Plan, draw
 from moot.testing.simulation.process import Process
 from moot.testing.virtual import EPOCH
@@ -66,6 +66,8 @@ class World:
         self.chance = Random(seed)  # noqa: S311  so that a seed says it all
         self.plan = draw(self.chance)
         self.home = home
+        (home / "formats").mkdir(parents=True, exist_ok=True)
+        (home / "formats" / "accord.toml").write_text(ACCORD)
         self.loop = ScheduledLoop(self.chance)
         self.loop.trouble = lambda message, error: self.checks.escaped(error, message)
         place = {"home": home, "database_url": SecretStr(url) if url else None}
