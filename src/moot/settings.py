@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Mapping
 from os import environ
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import (
@@ -15,6 +15,7 @@ from pydantic import (
     SecretStr,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -47,16 +48,6 @@ def _address(url: str) -> str:
 
 
 Address = Annotated[str, AfterValidator(_address)]
-
-
-def _provider_keys() -> dict[str, SecretStr]:
-    names = (name for vendor in VENDORS.values() for name in vendor.keys)
-    return {name: SecretStr(environ[name]) for name in names if environ.get(name)}
-
-
-def _provider_urls() -> dict[str, str]:
-    names = (vendor.url for vendor in VENDORS.values() if vendor.keys)
-    return {name: environ[name] for name in names if environ.get(name)}
 
 
 class Settings(BaseSettings):
@@ -115,10 +106,17 @@ class Settings(BaseSettings):
     demo_model: str | None = None  # what `make run` fetches; none: nothing
 
     # of the providers, by the variables that their rows name
-    provider_keys: Mapping[str, SecretStr] = Field(default_factory=_provider_keys)
-    provider_urls: Mapping[str, Address] = Field(
-        default_factory=_provider_urls, validate_default=True
-    )
+    provider_keys: Mapping[str, SecretStr] = {}
+    provider_urls: Mapping[str, Address] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_providers(cls, given: dict[str, Any]) -> dict[str, Any]:
+        values = {**environ, **given}
+        vendors = [vendor for vendor in VENDORS.values() if vendor.keys]
+        keys = {name: values[name] for one in vendors for name in one.keys if values.get(name)}
+        urls = {one.url: values[one.url] for one in vendors if values.get(one.url)}
+        return {"provider_keys": keys, "provider_urls": urls, **given}
 
     @field_validator("home")
     @classmethod
