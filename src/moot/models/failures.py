@@ -148,13 +148,22 @@ class Failures:
 
     def explain(self, error: BaseException) -> ProviderError:
         """Our error for whatever an SDK raised."""
-        if isinstance(error, ai.ModelAPIError) and not _on_the_wire(error):
+        chain = tuple(_chain(error))
+        if isinstance(error, ai.ModelAPIError) and not any(isinstance(e, WireError) for e in chain):
             status = error.status_code if isinstance(error, ai.ModelHTTPError) else None
             said = self._api_error(error, status)
             limited = said in (SLOWER, USED_UP, IN_TROUBLE)
-            wait = _wait(error) if limited else None
-            return self.error(said, status=status, retry_after=wait)
-        return self.error(_of_the_wire(error))
+            return self.error(said, status=status, retry_after=_wait(error) if limited else None)
+        kinds = (  # what is wrong if no vendor said anything
+            (TooMuchError, TOO_MUCH),
+            (WireError, UNREADABLE),
+            (ai.ContentFilterError, REFUSED),
+            (httpx2.TimeoutException, TIMEOUT),
+            (httpx2.TransportError, UNREACHABLE),
+            (OSError, UNREACHABLE),
+        )
+        found = (said for kind, said in kinds if any(isinstance(link, kind) for link in chain))
+        return self.error(next(found, UNREADABLE))
 
     def _api_error(self, error: ai.ModelAPIError, status: int | None) -> Said:
         if isinstance(error, ai.ModelContextWindowExceededError) or _says_too_long(error, status):
@@ -187,24 +196,6 @@ class Failures:
 def interrupted(error: BaseException) -> bool:
     """Whether the connection failed, as opposed to what came over it."""
     return isinstance(error, ai.ModelConnectionError | httpx2.TransportError)
-
-
-def _on_the_wire(error: BaseException) -> WireError | None:
-    return next((link for link in _chain(error) if isinstance(link, WireError)), None)
-
-
-def _of_the_wire(error: BaseException) -> Said:
-    """What is wrong if no vendor said anything."""
-    chain = tuple(_chain(error))
-    if wire := _on_the_wire(error):
-        return TOO_MUCH if isinstance(wire, TooMuchError) else UNREADABLE
-    if isinstance(error, ai.ContentFilterError):
-        return REFUSED
-    if any(isinstance(link, httpx2.TimeoutException) for link in chain):
-        return TIMEOUT
-    if any(isinstance(link, httpx2.TransportError | OSError) for link in chain):
-        return UNREACHABLE
-    return UNREADABLE
 
 
 def _by_status(error: ai.ModelAPIError, status: int | None) -> Said:

@@ -116,7 +116,7 @@ async def _read(line: Line, call: Call, say: Say, heard: _Heard, budget: Thinkin
     )
     async with hanging_up() as heard.exchange, asked as heard.stream:
         async for event in heard.stream:
-            piece, unseen = _visible(event), _unseen(event)
+            piece, unseen = _read_event(event)
             if not piece and not unseen:
                 continue
             if piece:
@@ -135,33 +135,27 @@ async def _read(line: Line, call: Call, say: Say, heard: _Heard, budget: Thinkin
                 say(piece)
 
 
-def _visible(event: ModelResponseStreamEvent) -> str:
-    """The text in an event, if it is meant to be seen: no thoughts, no tools."""
-    if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
-        return event.part.content
-    if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
-        return event.delta.content_delta
-    return ""
-
-
-def _unseen(event: ModelResponseStreamEvent) -> int:
-    """How much else is in an event: thoughts, or a tool's input."""
+def _read_event(event: ModelResponseStreamEvent) -> tuple[str, int]:
+    """The text in an event that is meant to be seen, and how many characters are not: thoughts, or
+    a tool's input."""
     part: object = None
     if isinstance(event, PartStartEvent):
         part = event.part
     elif isinstance(event, PartDeltaEvent):
         part = event.delta
     match part:
+        case TextPart(content=text) | TextPartDelta(content_delta=text):
+            return text, 0
         case ThinkingPart():
-            return len(part.content) + len(part.signature or "")
+            return "", len(part.content) + len(part.signature or "")
         case ThinkingPartDelta():
-            return len(part.content_delta or "") + len(part.signature_delta or "")
+            return "", len(part.content_delta or "") + len(part.signature_delta or "")
         case ToolCallPart():
-            return len(part.args_as_json_str())
+            return "", len(part.args_as_json_str())
         case ToolCallPartDelta(args_delta=str(args)):
-            return len(args)
+            return "", len(args)
         case _:
-            return 0
+            return "", 0
 
 
 async def _follow(reader: asyncio.Task[None], heard: _Heard, deadline: float) -> None:

@@ -5,6 +5,7 @@ import math
 import subprocess
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -150,8 +151,6 @@ class Embedded:
 
 
 def _dead(child: Child) -> bool:
-    try:
+    with suppress(subprocess.TimeoutExpired):
         child.process.wait(_DEATH_SECONDS)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
+    return not child.alive

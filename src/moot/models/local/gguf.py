@@ -9,7 +9,7 @@ from moot.errors import InputError
 MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
 _MOST_KEYS = 10_000
-_LONGEST = 1 << 26  # bytes of a text or a list that are still believed
+_MOST = 1 << 26  # bytes of a text or a list that are still believed
 _STRING, _ARRAY = 8, 9
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 _WHOLE = {4: "<I", 5: "<i", 10: "<Q", 11: "<q"}
@@ -45,37 +45,24 @@ def _number(file: BinaryIO, form: str) -> int:
 
 
 def _text(file: BinaryIO) -> str:
-    size = _number(file, "<Q")
-    if size > _LONGEST:
-        raise ValueError("too long")
-    return file.read(size).decode()
+    return file.read(_believed(_number(file, "<Q"))).decode()
 
 
 def _skip(file: BinaryIO, kind: int) -> None:
+    """Go past a value of that kind, or a list of values."""
+    count = 1
+    if kind == _ARRAY:
+        kind, count = _number(file, "<I"), _number(file, "<Q")
     if kind == _STRING:
-        _text_skipped(file)
-    elif kind == _ARRAY:
-        of, count = _number(file, "<I"), _number(file, "<Q")
-        if of == _STRING and count <= _LONGEST:
-            for _ in range(count):
-                _text_skipped(file)
-        else:
-            _forward(file, _size(of) * count)
+        for _ in range(_believed(count)):
+            file.seek(_believed(_number(file, "<Q")), 1)
+    elif kind in _SIZES:
+        file.seek(_believed(_SIZES[kind] * count), 1)
     else:
-        _forward(file, _size(kind))
-
-
-def _text_skipped(file: BinaryIO) -> None:
-    _forward(file, _number(file, "<Q"))
-
-
-def _size(kind: int) -> int:
-    if kind not in _SIZES:
         raise ValueError("a kind of value that is not known")
-    return _SIZES[kind]
 
 
-def _forward(file: BinaryIO, count: int) -> None:
-    if count > _LONGEST:
+def _believed(count: int) -> int:
+    if count > _MOST:
         raise ValueError("too long")
-    file.seek(count, 1)
+    return count

@@ -14,10 +14,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from moot.errors import ProviderAbsentError, ProviderUnavailableError
 from moot.models.local.catalog import machine
@@ -195,12 +196,11 @@ class Llama:
 
 def _address(process: "subprocess.Popen[bytes]", told: Mapping[str, object]) -> str | None:
     """Where it listens, told by itself; None if it died before."""
-    if process.stdin is None or process.stdout is None:
-        raise RuntimeError("a child is spoken to over pipes")
+    stdin, stdout = cast("tuple[BinaryIO, BinaryIO]", (process.stdin, process.stdout))
     try:
-        process.stdin.write(json.dumps(told).encode() + b"\n")
-        process.stdin.flush()
-        return json.loads(process.stdout.readline())["url"]
+        stdin.write(json.dumps(told).encode() + b"\n")
+        stdin.flush()
+        return json.loads(stdout.readline())["url"]
     except (OSError, ValueError, LookupError, TypeError):
         return None
 
@@ -215,11 +215,9 @@ def _listen(process: "subprocess.Popen[bytes]", words: deque[str]) -> None:
 
 def _stop(process: "subprocess.Popen[bytes]") -> int:
     """End it: kindly, by closing its input; then not. Its exit code."""
-    try:
+    with suppress(OSError):  # it was gone
         if process.stdin:
             process.stdin.close()
-    except OSError:  # it was gone
-        pass
     try:
         code = process.wait(_STOP_SECONDS)
     except subprocess.TimeoutExpired:

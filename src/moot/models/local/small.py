@@ -38,25 +38,21 @@ def retold(call: Call) -> Call:
         return call  # no turn of the debate: somebody writes its report
     if step.answer != "text":
         mending = call.messages[-2:] if call.again else ()  # what was wrong with the last answer
-        messages = (*_reading(debate, call.heard, _shaped(step, debate)), *mending)
+        messages = (*_reading(call, _shaped(step, debate)), *mending)
         return replace(call, messages=messages)
     if step.kind == "cue" or (step.kind == "speech" and debate.seat(step.actor).role != "host"):
         messages = _short(call)
     else:
-        messages = _reading(debate, call.heard, _plain(step, debate))
-    return replace(call, messages=messages, max_tokens=tokens(step, debate))
+        messages = _reading(call, _plain(call))
+    # A turn that needs more than this ends with its last whole sentence.
+    most = min(call.max_tokens, words(call) * 5 // 2)
+    return replace(call, messages=messages, max_tokens=most)
 
 
-def words(step: Step, debate: Debate) -> int:
+def words(call: Call) -> int:
     """How long a turn may be: small models say in many words what they said in few."""
-    tokens = step.tokens or debate.limits.max_turn_tokens
-    most = min(max(tokens // 15, 30), 120)
-    return {"summary": most * 2, "cue": 30}.get(step.kind, most)
-
-
-def tokens(step: Step, debate: Debate) -> int:
-    """What that takes; a turn that needs more ends with its last whole sentence."""
-    return min(step.tokens or debate.limits.max_turn_tokens, words(step, debate) * 5 // 2)
+    most = min(max(call.max_tokens // 15, 30), 120)
+    return {"summary": most * 2, "cue": 30}.get(call.step.kind, most)
 
 
 def _short(call: Call) -> tuple[Message, ...]:
@@ -67,18 +63,19 @@ def _short(call: Call) -> tuple[Message, ...]:
     told = () if call.again else _since(call.heard, seat)
     lines = [f"{turn.name} said: “{_clip(_flat(turn.text), _CLIPPED, 600)}”" for turn in told]
     ask = f"You are {seat.name}. {step.instruction if call.heard else 'You speak first.'}"
-    last = _floor(step, debate) if step.kind == "cue" else _side(call, seat, told)
+    last = _floor(call) if step.kind == "cue" else _side(call, seat, told)
     return (
         Message("system", _system(debate)),
         Message("user", "\n".join((*lines, ask, last))),
     )
 
 
-def _floor(step: Step, debate: Debate) -> str:
+def _floor(call: Call) -> str:
     """How the host gives the floor: with a question, for in a statement it would take a side."""
-    name = debate.seat(step.target_id).name
-    most = words(step, debate)
-    return f"One question to {name}, at most {most} words. Begin with: {name}, what do you say"
+    name = call.debate.seat(call.step.target_id).name
+    return (
+        f"One question to {name}, at most {words(call)} words. Begin with: {name}, what do you say"
+    )
 
 
 def _since(heard: Sequence[Turn], seat: Participant) -> tuple[Turn, ...]:
@@ -89,8 +86,8 @@ def _since(heard: Sequence[Turn], seat: Participant) -> tuple[Turn, ...]:
 
 def _side(call: Call, seat: Participant, told: Sequence[Turn]) -> str:
     """The last that is said: for what, how long, and the words to begin with."""
-    debate, step = call.debate, call.step
-    most = f"Two or three short sentences, at most {words(step, debate)} words."
+    debate = call.debate
+    most = f"Two or three short sentences, at most {words(call)} words."
     if seat.stance not in _ANSWERS:
         return f"You take no side: weigh what speaks for it and what against it. {most}"
     answer = _ANSWERS[seat.stance]
@@ -118,18 +115,17 @@ def _opening(call: Call, seat: Participant, answer: str, other: str) -> str:
     return made[0].upper() + made[1:]
 
 
-def _reading(debate: Debate, heard: Sequence[Turn], ask: str) -> tuple[Message, ...]:
+def _reading(call: Call, ask: str) -> tuple[Message, ...]:
     """All that was said, the same for whoever is asked, and the ask behind it."""
-    lines = "".join(f"{_line(turn, debate)}\n" for turn in heard)
+    lines = "".join(f"{_line(turn, call.debate)}\n" for turn in call.heard)
     said = f"So far:\n{lines}\n" if lines else ""
-    return Message("system", _system(debate)), Message("user", f"{said}{ask}")
+    return Message("system", _system(call.debate)), Message("user", f"{said}{ask}")
 
 
-def _plain(step: Step, debate: Debate) -> str:
-    seat = debate.seat(step.actor)
+def _plain(call: Call) -> str:
     return (
-        f"You are {seat.name}. {step.instruction} At most {words(step, debate)} words, in plain "
-        "sentences, without a list."
+        f"You are {call.debate.seat(call.step.actor).name}. {call.step.instruction} "
+        f"At most {words(call)} words, in plain sentences, without a list."
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import httpx2
 
-WINDOW = 8_192  # tokens asked for, where the model's own file does not say
+WINDOW = 8_192  # tokens asked for, if the model's own file does not say
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)$", re.MULTILINE)
 _SHOW_SECONDS = 5.0
 _PATH = "/chat/completions"
@@ -134,24 +134,12 @@ def _event(told: Mapping[str, Any]) -> bytes:
     if thought := message.get("thinking"):
         delta["reasoning_content"] = thought  # not said, but a sign of life
     ended = (told.get("done_reason") or "stop") if told.get("done") else None
-    event = {
-        "id": "ollama",
-        "object": "chat.completion.chunk",
-        "created": 0,
-        "model": told.get("model", ""),
-        "choices": [
-            {
-                "index": 0,
-                "delta": delta,
-                "finish_reason": "length" if ended == "length" else ended and "stop",
-            }
-        ],
-    }
+    reason = "length" if ended == "length" else ended and "stop"
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    event = {"id": "ollama", "object": "chat.completion.chunk", "created": 0, "choices": [choice]}
+    event["model"] = told.get("model", "")
     if ended:
         read, written = told.get("prompt_eval_count") or 0, told.get("eval_count") or 0
-        event["usage"] = {
-            "prompt_tokens": read,
-            "completion_tokens": written,
-            "total_tokens": read + written,
-        }
+        used = {"prompt_tokens": read, "completion_tokens": written}
+        event["usage"] = used | {"total_tokens": read + written}
     return b"data: %s\n\n" % json.dumps(event).encode()
