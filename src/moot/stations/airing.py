@@ -6,7 +6,6 @@ of it in one transaction. So whoever looks, and however many do, one conversatio
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from moot.core import verbs
 from moot.core.change import Change, Move, conclude
@@ -15,7 +14,7 @@ from moot.core.status import FINAL
 from moot.core.times import iso, seconds
 from moot.errors import InputError, StateError
 from moot.stations import slots
-from moot.stations.station import Agent, Conversation, Slot, Station
+from moot.stations.station import Agent, Called, Conversation, Slot, Station
 
 GRACE_SECONDS = 60.0
 """How late a conversation may begin before its slot counts as missed, while the air is free."""
@@ -55,58 +54,45 @@ class StationChange:
     slots: tuple[float, ...] = ()  # that `made` fills: each can be filled once
 
 
-@dataclass(slots=True)
 class _Desk:
     """A change while it is worked out."""
 
-    board: Board
-    now: float
-    recast: Recast
-    station: Station
-    waiting: list[Conversation]
-    made: list[Conversation]
-    changed: dict[str, Conversation]
-    moves: list[tuple[str, Move]]
-    slots: list[float]
+    def __init__(self, board: Board, now: float, recast: Recast = lambda debate, _: debate) -> None:
+        self.board, self.now, self.recast = board, now, recast
+        self.station = _settled(board, now)
+        self.new: dict[str, Conversation] = {}
+        self.changed: dict[str, Conversation] = {}
+        self.moves: list[tuple[str, Move]] = []
+        self.slots: list[float] = []
+        for one in board.waiting:
+            if one.debate.status != "scheduled":  # stopped by a person, who need not know stations
+                self.put(replace(one, waiting=False))
 
-    @classmethod
-    def of(cls, board: Board, now: float, recast: Recast) -> "_Desk":
-        """With the air free where what was on it has ended, and without what was taken off."""
-        desk = cls(board, now, recast, _settled(board, now), [], [], {}, [], [])
-        for one in sorted(board.waiting, key=order):
-            if one.debate.status == "scheduled":
-                desk.waiting.append(one)
-            else:  # stopped by a person, who need not know of stations
-                desk.changed[one.id] = replace(one, waiting=False)
-        return desk
+    @property
+    def waiting(self) -> list[Conversation]:
+        """What waits as of now, the next one first."""
+        known = {one.id: one for one in self.board.waiting} | self.changed | self.new
+        return sorted((one for one in known.values() if one.waiting), key=order)
 
     def put(self, one: Conversation) -> None:
-        """Write a conversation as it is now: a new one, or one of the waiting."""
-        for place, known in enumerate(self.made):
-            if known.id == one.id:
-                self.made[place] = one
-                break
-        else:
-            self.changed[one.id] = one
-        self.waiting = [one if known.id == one.id else known for known in self.waiting]
-        self.waiting = [known for known in self.waiting if known.waiting]
+        """Write a conversation as it is now."""
+        (self.new if one.id in self.new else self.changed)[one.id] = one
 
-    def fill(
-        self, slot: float | None, debate: Debate, agents: Sequence[Agent], **more: Any
-    ) -> None:
-        due = self.now if slot is None else slot
-        one = Conversation(debate, self.station.id, due, tuple(agents), **more)
-        self.made.append(one)
-        self.waiting.append(one)
-        if slot is not None:
-            self.slots.append(slot)
+    def add(
+        self, debate: Debate, agents: Sequence[Agent], called: Called, due: float | None = None
+    ) -> Conversation:
+        """One more that waits, until `due` or the next free air."""
+        due = self.now if due is None else due
+        one = Conversation(debate, self.station.id, due, tuple(agents), called)
+        self.new[one.id] = one
+        return one
 
     def air(self, one: Conversation) -> None:
         """Give it the air, with its agents as they are now."""
         known = self.board.agents([agent.id for agent in one.agents])
         agents = tuple(_as_now(agent, known.get(agent.id)) for agent in one.agents)
         at, cast = iso(self.now), one.debate
-        if not any(one.id == new.id for new in self.made):
+        if one.id not in self.new:
             try:
                 cast = self.recast(one.debate, agents)
             except InputError:  # two have one name by now: then as it was scheduled
@@ -122,14 +108,14 @@ class _Desk:
 
     def done(self) -> StationChange:
         """All of it, and when there is something to do next."""
-        ahead = [one.due for one in self.waiting if not one.called]
-        if self.station.on_air is None and any(one.called for one in self.waiting):
+        waiting, slot = self.waiting, self.station.next_slot
+        ahead = [one.due for one in waiting if not one.called]
+        if self.station.on_air is None and any(one.called for one in waiting):
             ahead.append(self.now)
-        if self.station.next_slot is not None:
-            ahead.append(self.station.next_slot)
+        wake = min(ahead if slot is None else [*ahead, slot], default=None)
         return StationChange(
-            station=replace(self.station, wake=min(ahead, default=None)),
-            made=tuple(self.made),
+            station=replace(self.station, wake=wake),
+            made=tuple(self.new.values()),
             changed=tuple(self.changed.values()),
             moves=tuple(self.moves),
             slots=tuple(self.slots),
@@ -138,14 +124,14 @@ class _Desk:
 
 def look(board: Board, now: float, make: Make, recast: Recast) -> StationChange:
     """One look: note whose time has come, pass over what was missed, air what is first."""
-    desk = _Desk.of(board, now, recast)
-    for one in list(desk.waiting):
+    desk = _Desk(board, now, recast)
+    for one in desk.waiting:
         if desk.station.missed == "skip" and _missed(one, desk.station, now):
             desk.drop(one, "Its slot was missed, and its station skips what it misses.")
         elif not one.called and one.due <= now:
             desk.put(replace(one, called=1))
     _fill_slots(desk, make)
-    ready = sorted((one for one in desk.waiting if one.called), key=order)
+    ready = [one for one in desk.waiting if one.called]
     if desk.station.on_air is None and ready:
         desk.air(ready[0])
     return desk.done()
@@ -153,7 +139,7 @@ def look(board: Board, now: float, make: Make, recast: Recast) -> StationChange:
 
 def run(board: Board, conversation_id: str, now: float, recast: Recast) -> StationChange:
     """Air one now, or next where the air is taken. Said twice, nothing more."""
-    desk = _Desk.of(board, now, recast)
+    desk = _Desk(board, now, recast)
     for one in desk.waiting:
         if one.id == conversation_id:
             if desk.station.on_air is None:
@@ -166,12 +152,11 @@ def run(board: Board, conversation_id: str, now: float, recast: Recast) -> Stati
 
 def air(board: Board, now: float, make: Make, recast: Recast) -> StationChange:
     """Air what waits first, else the pool's next; what is on air already stays."""
-    desk = _Desk.of(board, now, recast)
+    desk = _Desk(board, now, recast)
     if desk.station.on_air is not None:
         return desk.done()
-    if not desk.waiting:
-        _fill(desk, None, make)
-    desk.air(desk.waiting[0])
+    waiting = desk.waiting
+    desk.air(waiting[0] if waiting else _fill(desk, None, make))
     return desk.done()
 
 
@@ -184,11 +169,11 @@ def schedule(
     make: Make,
 ) -> StationChange:
     """One more that waits, for its time or the next free air; what is not given is the pool's."""
-    desk = _Desk.of(board, now, lambda debate, _: debate)
+    desk = _Desk(board, now)
     station = desk.station
-    if len(desk.waiting) >= MOST_SCHEDULED:
+    if (count := len(desk.waiting)) >= MOST_SCHEDULED:
         raise StateError(
-            f"{len(desk.waiting)} conversations wait on {station.name}; no more can be scheduled. "
+            f"{count} conversations wait on {station.name}; no more can be scheduled. "
             "Cancel one first."
         )
     if motion is None or not agents:
@@ -197,16 +182,15 @@ def schedule(
         agents = agents or next_cast(station, board.agents)
     debate = make(station, motion, agents)
     if due is None:
-        desk.fill(None, debate, agents, called=2)
+        desk.add(debate, agents, 2)
     else:
-        desk.fill(None, debate, agents)
-        desk.put(replace(desk.made[0], due=max(due, now)))
+        desk.add(debate, agents, 0, max(due, now))
     return desk.done()
 
 
 def cancel(board: Board, conversation_id: str, now: float) -> StationChange:
     """Take one off that waits."""
-    desk = _Desk.of(board, now, lambda debate, _: debate)
+    desk = _Desk(board, now)
     for one in desk.waiting:
         if one.id == conversation_id:
             desk.drop(one, "It was taken off the programme.")
@@ -218,9 +202,9 @@ def cancel(board: Board, conversation_id: str, now: float) -> StationChange:
 
 def reorder(board: Board, ids: Sequence[str], now: float) -> StationChange:
     """The times stay; the conversations are dealt out over them in a new order."""
-    desk = _Desk.of(board, now, lambda debate, _: debate)
-    times = [(one.due, one.called) for one in desk.waiting]
+    desk = _Desk(board, now)
     waiting = {one.id: one for one in desk.waiting}
+    times = [(one.due, one.called) for one in waiting.values()]
     if len(set(ids)) != len(ids) or set(ids) != set(waiting):
         raise InputError(
             "Name each conversation that waits once, in the order they are to be aired: "
@@ -355,28 +339,28 @@ def _fill_slots(desk: _Desk, make: Make) -> None:
 
 def _due_slots(desk: _Desk) -> list[float]:
     """The slots that have come since the last look; of very many, the newest."""
-    station = desk.station
+    station, slot = desk.station, desk.station.next_slot
     found: list[float] = []
-    slot = station.next_slot
     while station.cron and slot is not None and slot <= desk.now:
         found.append(slot)
         if len(found) == MOST_LOOKED_AT:
             found += slots.latest(station.cron, station.zone, desk.now, MOST_WAITING)
             slot = desk.now
         slot = slots.after(station.cron, station.zone, slot)
-    desk.station = replace(station, next_slot=slot)
-    if station.missed == "air" and len(found) > MOST_WAITING:
-        passed = len(found) - MOST_WAITING
-        desk.station = replace(desk.station, skipped=desk.station.skipped + passed)
-        return found[-MOST_WAITING:]
-    return sorted(set(found))
+    passed = max(0, len(found) - MOST_WAITING) if station.missed == "air" else 0
+    desk.station = replace(station, next_slot=slot, skipped=station.skipped + passed)
+    return found[passed:] if passed else sorted(set(found))
 
 
-def _fill(desk: _Desk, slot: float | None, make: Make) -> None:
+def _fill(desk: _Desk, slot: float | None, make: Make) -> Conversation:
+    """The pool's next, for a slot or for now."""
     motion, cast = next_motion(desk.station), next_cast(desk.station, desk.board.agents)
     debate = make(desk.station, motion, cast)
-    desk.fill(slot, debate, cast, called=1 if slot is not None else 3)
     desk.station = replace(desk.station, made=desk.station.made + 1, trouble=None)
+    if slot is None:
+        return desk.add(debate, cast, 3)
+    desk.slots.append(slot)
+    return desk.add(debate, cast, 1, slot)
 
 
 def _pick(agents: Sequence[Agent], seats: int, n: int) -> tuple[Agent, ...]:
