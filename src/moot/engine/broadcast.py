@@ -97,22 +97,19 @@ class Stations(Collection[Station]):
             raise InputError(error.message, "agents") from None
         if cast and len(set(agents)) < len(agents):
             raise InputError("An agent cannot take two seats.", "agents")
-
-        def move(board: Board) -> StationChange:
-            return airing.schedule(board, now, due, motion, cast, self._make)
-
-        change = await self._on(station_id, move)
+        change = await self._on(
+            station_id, lambda board: airing.schedule(board, now, due, motion, cast, self._make)
+        )
         return change.made[0]
 
     async def air(self, station_id: str) -> Conversation:
-        """Air what waits first, or the pool's next, now; or give what is on air already."""
-
-        def move(board: Board) -> StationChange:
-            return airing.air(board, self._clock.now(), self._make, self._recast)
-
+        """Air what waits first, or the pool's next, now; or return what is on air already."""
         await self.get(station_id)
         try:
-            change = await self._on(station_id, move)
+            change = await self._on(
+                station_id,
+                lambda board: airing.air(board, self._clock.now(), self._make, self._recast),
+            )
         except InputError as error:
             raise StateError(f"Nothing waits, and nothing can be made: {error.message}") from None
         return await self.conversation(str(change.station.on_air))
@@ -125,10 +122,9 @@ class Stations(Collection[Station]):
                 f"{conversation_id} is {known.debate.status} and cannot be aired; schedule another."
             )
         if known.waiting:
-            await self._check_files(known)
-            await self._on(
-                known.station_id,
-                lambda board: airing.run(board, conversation_id, self._clock.now(), self._recast),
+            await self._on_one(
+                known,
+                lambda board: airing.run(board, known.id, self._clock.now(), self._recast),
             )
         return await self.conversation(conversation_id)
 
@@ -136,21 +132,10 @@ class Stations(Collection[Station]):
         """Take one off that waits. Said twice, it does nothing more."""
         known = await self.conversation(conversation_id)
         if known.debate.status != "stopped":
-            await self._check_files(known)
-            await self._on(
-                known.station_id,
-                lambda board: airing.cancel(board, conversation_id, self._clock.now()),
+            await self._on_one(
+                known, lambda board: airing.cancel(board, known.id, self._clock.now())
             )
         return await self.conversation(conversation_id)
-
-    async def _check_files(self, known: Conversation) -> None:
-        """Refuse to touch a conversation whose files hold more than the database."""
-
-        async def load() -> Debate:
-            return (await self.conversation(known.debate.id)).debate
-
-        if wrong := await behind(self._records, known.debate, load):
-            raise StateError(str(wrong))
 
     async def reorder(self, station_id: str, ids: Sequence[str]) -> list[Conversation]:
         """The times stay; what waits is dealt out over them in that order."""
@@ -234,6 +219,18 @@ class Stations(Collection[Station]):
         self._publish(done)
         return change
 
+    async def _on_one(
+        self, known: Conversation, move: Callable[[Board], StationChange]
+    ) -> StationChange:
+        """Change its station, unless the conversation's files hold more than the database."""
+
+        async def load() -> Debate:
+            return (await self.conversation(known.id)).debate
+
+        if wrong := await behind(self._records, known.debate, load):
+            raise StateError(str(wrong))
+        return await self._on(known.station_id, move)
+
     def _publish(self, done: Sequence[Change]) -> None:
         for change in done:
             publish.tell(self._bus, change.events)
@@ -256,11 +253,6 @@ class Stations(Collection[Station]):
             cards=self._card,
             writer=self._writer,
         )
-
-    def _seated(self, agents: Sequence[Agent]) -> list[Participant]:
-        """Those of a pool that name a model."""
-        named = [one for one in agents if one.model]
-        return [Participant(one.id, one.name, model=self._normalize(one.model)[0]) for one in named]
 
     def _rules(self, name: str) -> Format:
         try:
@@ -288,7 +280,12 @@ class Stations(Collection[Station]):
             tried = self._make(made, "A motion to try it with", casting.sample(made.seats or 2))
             if {"limits", "agents"} & set(asked) and tried.limits.max_cost_usd is not None:
                 pool = [agents[one] for one in made.agents if one in agents]
-                voices.check_prices(tried.limits, self._seated(pool), self._card)
+                seats = [
+                    Participant(id=one.id, name=one.name, model=self._normalize(one.model)[0])
+                    for one in pool
+                    if one.model
+                ]
+                voices.check_prices(tried.limits, seats, self._card)
             return replace(made, trouble=short)
 
         return check

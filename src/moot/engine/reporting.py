@@ -8,7 +8,6 @@ import asyncio
 import logging
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -94,14 +93,13 @@ class Reporter:
 
     def begin(self, debate_id: str) -> None:
         """Make the report of a debate that was filed, if a model is to; without waiting for it."""
-        if self._model and not self._closed and debate_id not in self._tasks:
+        if self._model:
             self._begin(debate_id)
 
     async def look(self) -> None:
         """Begin what is wanted and nobody is at: its process died, or had no time."""
         for debate_id in await self._store.wanted_reports(self._clock.now()):
-            if debate_id not in self._tasks and not self._closed:
-                self._begin(debate_id)
+            self._begin(debate_id)
 
     async def idle(self, debate_id: str) -> None:
         """Wait until nothing of this report is under way here."""
@@ -117,6 +115,8 @@ class Reporter:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _begin(self, debate_id: str) -> None:
+        if self._closed or debate_id in self._tasks:
+            return
         task = asyncio.create_task(self._wanted(debate_id), name=f"moot-report-{debate_id}")
         self._tasks[debate_id] = task
         task.add_done_callback(lambda _: self._tasks.pop(debate_id, None))
@@ -169,7 +169,12 @@ class Reporter:
             await self._store.change_report(debate_id, lambda _: adopted, refile=True)
             await self._filer.file(debate_id)
             return made
-        row = await self._store.change_report(debate_id, self._claim(debate_id, model, asked))
+
+        def claim(row: ReportRow | None) -> ReportRow:
+            new = ReportRow(debate_id, "making", "extraction", model)
+            return _claimed(row or new, model, asked, self._clock.now())
+
+        row = await self._store.change_report(debate_id, claim)
         otherwise = before.state if before and asked else "making"
         job = _Job(debate, turns, model or "", row, otherwise)
         try:
@@ -189,24 +194,6 @@ class Reporter:
         failpoints.hit("read")
         await self._filer.file(debate_id)
         return made
-
-    def _claim(
-        self, debate_id: str, model: str | None, asked: bool
-    ) -> Callable[[ReportRow | None], ReportRow]:
-        """Take it, unless somebody has it."""
-
-        def move(row: ReportRow | None) -> ReportRow:
-            now = self._clock.now()
-            row = row or ReportRow(debate_id, "making", "extraction", model)
-            if row.state == "making" and row.until > now:
-                raise TakenError(
-                    f"The report of {debate_id} is being made right now; ask for it in a moment."
-                )
-            if not asked and row.state != "making":
-                raise TakenError(f"The report of {debate_id} has been made.")
-            return _begun(row, model, now)
-
-        return move
 
     async def _read(self, job: _Job) -> Read:
         """What a model makes of it; None where no model is there, or nothing to read."""
@@ -230,7 +217,12 @@ class Reporter:
             job.window = min(job.window or card.window, card.window)
             call = await asyncio.to_thread(self._call, job)
             if not self._fits(job, call):
-                return self._unread(job)
+                if isinstance(job.row.read, Reading):
+                    raise StateError(
+                        "The budget of this debate has no room for another report by a model. "
+                        "The one that there is stays."
+                    )
+                return Unread("budget")
             try:
                 return await self._written(job, call)
             except ProviderError as error:
@@ -242,7 +234,6 @@ class Reporter:
     def _call(self, job: _Job) -> Call:
         debate, turns = job.debate, job.turns
         last = turns[-1].round if turns else 0
-        step = Step(last + 1, "report", debate.seats[0].id, "summary", None, "")
         return Call(
             model=job.model,
             messages=job.messages,
@@ -250,7 +241,7 @@ class Reporter:
             seconds=SECONDS,
             longest=SECONDS,
             debate=debate,
-            step=step,
+            step=Step(last + 1, "report", debate.seats[0].id, "summary", None, ""),
             heard=tuple(turns),
             schema=reading.schema(debate, turns),
         )
@@ -264,14 +255,6 @@ class Reporter:
         cost = asked * (card.input_price or 0.0) + told * (card.output_price or 0.0)
         used = job.debate.usage + job.row.usage + job.owed
         return limits.fits(used, job.debate.limits, Estimate(asked + told, cost))
-
-    def _unread(self, job: _Job) -> Unread:
-        if isinstance(job.row.read, Reading):
-            raise StateError(
-                "The budget of this debate has no room for another report by a model. "
-                "The one that there is stays."
-            )
-        return Unread("budget")
 
     async def _written(self, job: _Job, call: Call) -> Reading | None:
         reply = await self._speak(job, call)
@@ -390,6 +373,17 @@ class Reporter:
 
     def _now(self) -> str:
         return iso(self._clock.now())
+
+
+def _claimed(row: ReportRow, model: str | None, asked: bool, now: float) -> ReportRow:
+    """Take it, unless somebody else has it."""
+    if row.state == "making" and row.until > now:
+        raise TakenError(
+            f"The report of {row.debate_id} is being made right now; ask for it in a moment."
+        )
+    if not asked and row.state != "making":
+        raise TakenError(f"The report of {row.debate_id} has been made.")
+    return _begun(row, model, now)
 
 
 def _begun(row: ReportRow, model: str | None, now: float) -> ReportRow:
