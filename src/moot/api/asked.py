@@ -11,9 +11,8 @@ from moot.core.debate import OnFailure, Stance
 from moot.core.format import MAX_PARTICIPANTS, MAX_TURNS
 from moot.core.request import MAX_BIO, MAX_CONSTRAINTS, MAX_MOTION, MAX_NAME
 from moot.stations.airing import MOST_SCHEDULED
-from moot.stations.casting import MAX_ABOUT, MAX_AGENTS, MAX_MOTIONS
 from moot.stations.slots import MAX_LINE
-from moot.stations.station import Missed
+from moot.stations.station import MAX_ABOUT, MAX_AGENTS, MAX_MOTIONS, Missed
 from moot.wire.shapes import ID_EXAMPLE, Id, Slug
 from moot.wire.toml import MAX_BYTES
 

@@ -52,7 +52,7 @@ class Collection(Generic[T]):
         taken = {one.id for one in await self.all()}
         if wanted is None:
             wanted = casting.slug(str(given.get("name") or ""), taken)
-        elif casting.check_new_slug(wanted, self._one) in taken:
+        elif casting.check_slug(wanted, self._one, new=True) in taken:
             raise InputError(f"There is {self._one} {wanted} already; change that one.", "id")
         check = await self._checks()
         new = check(given, self._new(wanted, ""))
@@ -110,7 +110,7 @@ class Collection(Generic[T]):
             given = asked.get("id")
             one = given if given is not None else casting.slug(str(asked.get("name") or ""))
             with self._in_entry(place):
-                if casting.check_new_slug(one, self._one) in found:
+                if casting.check_slug(one, self._one, new=True) in found:
                     raise InputError(f"{one} is in the file twice.", "id")
             found[one] = {**asked, "id": one}
         return found

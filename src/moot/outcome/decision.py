@@ -13,6 +13,7 @@ from moot.core.answers import cited, lines
 from moot.core.debate import Debate, Turn
 from moot.outcome.stands import Standing, answer, key, standing
 
+Row = dict[str, str]
 ASKER = "whoever asked"
 
 
@@ -22,19 +23,18 @@ class Ruling:
 
     selected: str
     why: list[str] = field(default_factory=list[str])
-    rejected: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
-    risks: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
-    actions: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    rejected: list[Row] = field(default_factory=list[Row])
+    risks: list[Row] = field(default_factory=list[Row])
+    actions: list[Row] = field(default_factory=list[Row])
     refs: set[int] = field(default_factory=set[int])  # the turns that all of it rests on
 
     def cite(self, text: str, turns: Sequence[int]) -> str:
         self.refs.update(turns)
         return cited(text, turns)
 
-    def act(self, action: str, turns: Sequence[int], owner: str, due: str) -> None:
+    def act(self, action: str, owner: str, due: str) -> None:
         number = len(self.actions) + 1
-        told = {"id": f"A{number}", "action": self.cite(action, turns), "owner": owner, "due": due}
-        self.actions.append(told)
+        self.actions.append({"id": f"A{number}", "action": action, "owner": owner, "due": due})
 
 
 def rule(debate: Debate, turns: Sequence[Turn]) -> Ruling:
@@ -72,8 +72,7 @@ def _judged(debate: Debate, verdict: Mapping[str, Any], heard: set[int], stood: 
         for item in verdict["risks"]
     ]
     for item in verdict["nextActions"]:
-        real = [turn for turn in item["turns"] if turn in heard]
-        made.act(item["action"], real, item["owner"], item["due"])
+        made.act(cite(item, "action"), item["owner"], item["due"])
     return made
 
 
@@ -83,8 +82,11 @@ def _favoured(debate: Debate, turns: Sequence[Turn], stood: Standing) -> Ruling:
     made = Ruling(option)
     behind = [stand.turn for stand in leading]
     roles = ", ".join(stand.role for stand in leading)
+    judge = _judge(debate)
     made.why = [
-        _unjudged(debate, len(leading), len(stood.asked)),
+        f"The {judge} gave no verdict; the option that the positions favour stands."
+        if judge
+        else f"{len(leading)} of {len(stood.asked)} stood for it at the end.",
         made.cite(f"It is where {roles} stood at the end.", behind),
     ]
     made.rejected = [
@@ -105,7 +107,8 @@ def _favoured(debate: Debate, turns: Sequence[Turn], stood: Standing) -> Ruling:
         if turn.stage == first and turn.status == "ok"
         for risk in lines(turn.data, "risks")
     ]
-    made.act(f"Confirm or overrule: {option}.", behind, ASKER, _in_a_week(debate))
+    confirm = made.cite(f"Confirm or overrule: {option}.", behind)
+    made.act(confirm, ASKER, _in_a_week(debate))
     return made
 
 
@@ -119,32 +122,19 @@ def _open(debate: Debate, turns: Sequence[Turn]) -> Ruling:
         for question in lines(turn.data, "questions")
     ][:10]
     made.why = [made.cite("Nobody stood for an option at the end.", [seq for _, seq in asked])]
-    for question, seq in asked:
-        made.act(f"Find out: {question}", [seq], ASKER, _in_a_week(debate))
-    if not asked:
-        made.actions.append(
-            {
-                "id": "A1",
-                "action": "Say what must be known to decide.",
-                "owner": ASKER,
-                "due": _in_a_week(debate),
-            }
-        )
+    questions = [made.cite(f"Find out: {question}", [seq]) for question, seq in asked]
+    for action in questions or ["Say what must be known to decide."]:
+        made.act(action, ASKER, _in_a_week(debate))
     return made
 
 
-def _judge(debate: Debate) -> str:
-    """Who speaks the verdict."""
+def _judge(debate: Debate) -> str | None:
+    """Who speaks the verdict, if the format has one."""
     result = debate.rules.result
-    stage = debate.rules.stage(result.verdict) if result and result.verdict else None
-    return stage.speakers[0] if stage and isinstance(stage.speakers, tuple) else "judge"
-
-
-def _unjudged(debate: Debate, heads: int, asked: int) -> str:
-    if debate.rules.result and debate.rules.result.verdict:
-        judge = _judge(debate)
-        return f"The {judge} gave no verdict; the option that the positions favour stands."
-    return f"{heads} of {asked} stood for it at the end."
+    if not (result and result.verdict):
+        return None
+    speakers = debate.rules.stage(result.verdict).speakers
+    return speakers[0] if isinstance(speakers, tuple) else "judge"
 
 
 def _in_a_week(debate: Debate) -> str:

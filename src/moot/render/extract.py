@@ -154,8 +154,7 @@ def _choose(scores: Mapping[_Sentence, float], most: int) -> list[_Sentence]:
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    both = len(one & other)
-    return both > 0.6 * min(len(one), len(other)) if one and other else False
+    return len(one & other) > 0.6 * min(len(one), len(other))
 
 
 def sentences(debate: Debate, turns: Sequence[Turn], layout: int) -> Spoken:
@@ -205,8 +204,7 @@ def split(text: str) -> list[str]:
 
 
 def _split_block(text: str) -> list[str]:
-    sentences: list[str] = []
-    start = 0
+    sentences, start = list[str](), 0
     for end in _END.finditer(text):
         if text[end.start()] != "." or not _abbreviated(text, start, end):
             sentences.append(text[start : end.end()].strip())
@@ -231,7 +229,7 @@ def _terms(text: str) -> tuple[float, frozenset[str]]:
     length, before, ended, terms = 0.0, "", -1, set[str]()
     for found in WORD.finditer(text):
         word = found[0]
-        if _is_cjk(word):
+        if len(word) == 1 and word >= "\u3040" and not "\ua000" <= word <= "\uf8ff":  # CJK
             length += 0.6  # a word has between one and two characters
             if found.start() == ended:
                 terms.add(before + word)
@@ -242,10 +240,6 @@ def _terms(text: str) -> tuple[float, frozenset[str]]:
         if len(word) > 1 and word not in _COMMON:
             terms.add(_stem(word))
     return length, frozenset(terms)
-
-
-def _is_cjk(word: str) -> bool:
-    return len(word) == 1 and word >= "\u3040" and not "\ua000" <= word <= "\uf8ff"
 
 
 def _stem(word: str) -> str:

@@ -1,31 +1,25 @@
 """Agents and stations as they are asked for: checked, with errors that name the field."""
 
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import replace
-from typing import Annotated, Any
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from typing import Any, TypeVar, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from moot.core.clean import one_line, visible
-from moot.core.debate import OnFailure, Stance
+from moot.core.clean import one_line
+from moot.core.debate import Stance
 from moot.core.format import MAX_PARTICIPANTS, Format
-from moot.core.request import MAX_BIO, MAX_MOTION, MAX_NAME, NAMES, Normalize
+from moot.core.request import NAMES, Normalize
 from moot.errors import InputError
 from moot.stations import slots
-from moot.stations.station import Agent, Missed, Station
+from moot.stations.station import MAX_MODEL, Agent, Station, Voice
 
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 RESERVED = frozenset({"export", "import"})
 """Ids that would hide behind an address of the service."""
 POOL = frozenset({"cron", "motions", "agents", "seats"})
 """What a station needs, or is short of, for a cron line."""
-MAX_ABOUT = 2000
-MAX_MODEL = 200
-MAX_MOTIONS = 500
-MAX_AGENTS = 100
-
-_LANGUAGE = re.compile(r"([A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*)?")
 
 
 def slug(name: str, taken: Container[str] = ()) -> str:
@@ -37,15 +31,11 @@ def slug(name: str, taken: Container[str] = ()) -> str:
     return made
 
 
-def check_new_slug(text: Any, what: str) -> str:
-    """Check an id that somebody chose."""
-    if isinstance(text, str) and text in RESERVED:
+def check_slug(text: Any, what: str, *, new: bool = False) -> str:
+    """Check that an id has the shape of one, before it becomes a query; and that a new one may be
+    chosen."""
+    if new and isinstance(text, str) and text in RESERVED:
         raise InputError(f"{text} cannot be {what}'s id; choose another.", "id")
-    return check_slug(text, what)
-
-
-def check_slug(text: Any, what: str) -> str:
-    """Check that an id has the shape of one, before it becomes a query."""
     if not isinstance(text, str) or not ID.fullmatch(text):
         raise InputError(
             f"{str(text)[:60]!a} is not {what}'s id: small letters, digits and dashes, up to 40.",
@@ -73,91 +63,32 @@ def _sides(stances: Sequence[Stance]) -> list[Stance | None]:
     return list(stances)
 
 
-# --- what may be given ---
+T = TypeVar("T", Agent, Station)
+_VOICE = {field.name for field in fields(Voice)}
+_SETTABLE = {
+    Agent: {"id", "name", "bio", "provider", "model", "stance", "voice"},
+    Station: {
+        "id", "name", "about", "public", "format", "options", "limits", "on_failure", "zone",
+        "cron", "missed", "motions", "agents", "seats",
+    },
+}  # fmt: skip
+_CHECK = {kind: TypeAdapter[Any](kind) for kind in _SETTABLE}
 
 
-def _tidy(change: Callable[[str], Any]) -> BeforeValidator:
-    """Change a text before it is checked. The type refuses what is not a text."""
-    return BeforeValidator(lambda value: change(value) if isinstance(value, str) else value)
-
-
-def _line(most: int) -> BeforeValidator:
-    return _tidy(lambda text: one_line(text, most))
-
-
-def _language(tag: str) -> str:
-    if not _LANGUAGE.fullmatch(tag):
-        raise ValueError("it is a language like en-GB, or left out")
-    return tag
-
-
-def _given(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in table.items() if value is not None}
-
-
-_Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME), _line(MAX_NAME + 1)]
-_Model = Annotated[str, Field(max_length=MAX_MODEL), _line(MAX_MODEL + 1)]
-_Motion = Annotated[str, Field(min_length=1, max_length=MAX_MOTION), _tidy(visible)]
-_Word = Annotated[str, _tidy(str.strip)]
-_Label = Annotated[str, _line(100)]
-_Table = Annotated[dict[str, Any], AfterValidator(_given)]
-
-
-class _Asked(BaseModel):
-    """What may be asked for. What is not given stays as it is, so no default is used."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    id: str = ""
-    name: _Name = ""
-
-
-class _VoiceAsked(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-    lang: Annotated[str, AfterValidator(_language), _line(100)] = ""
-    name: _Label = ""
-    rate: float = Field(default=1.0, ge=0.5, le=2)
-    pitch: float = Field(default=1.0, ge=0, le=2)
-
-
-class _AgentAsked(_Asked):
-    bio: Annotated[str, Field(max_length=MAX_BIO), _tidy(visible)] = ""
-    provider: Annotated[str, _line(MAX_MODEL)] | None = None
-    model: _Model | None = None
-    stance: Stance = "neutral"
-    voice: _VoiceAsked = _VoiceAsked()
-
-
-class _StationAsked(_Asked):
-    about: Annotated[str, Field(max_length=MAX_ABOUT), _tidy(visible)] = ""
-    public: bool = True
-    format: _Word = ""
-    options: _Table = {}
-    limits: _Table = {}
-    on_failure: OnFailure = "degrade"
-    zone: _Word = ""
-    cron: _Word | None = None
-    missed: Missed = "air"
-    motions: tuple[_Motion, ...] = Field(default=(), strict=False, max_length=MAX_MOTIONS)
-    agents: tuple[str, ...] = Field(default=(), strict=False, max_length=MAX_AGENTS)
-    seats: int | None = None
-
-
-def _checked(shape: type[_Asked], asked: Mapping[str, Any], known: str) -> dict[str, Any]:
-    """What is given, in its canonical form. `known` is the id, which nobody can change."""
+def _changed(before: T, asked: Mapping[str, Any], at: str) -> T:
+    """It, with what is given: each field is held to what its noun says of it."""
+    if unknown := sorted(set(asked) - _SETTABLE[type(before)]):
+        raise InputError(f"There is no field {unknown[0]}.", unknown[0])
+    if asked.get("id", before.id) != before.id:
+        raise InputError(f"The id stays as it is, {before.id}.", "id")
+    whole = {**asdict(before), **asked, "updated_at": at, "created_at": before.created_at or at}
     try:
-        made = shape.model_validate(asked).model_dump(exclude_unset=True)
+        return _CHECK[type(before)].validate_python(whole)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         field = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in problem["loc"])[1:]
-        if problem["type"] == "extra_forbidden":
-            raise InputError(f"There is no field {field}.", field) from None
         said = problem["msg"].removeprefix("Value error, ")
         raise InputError(f"{field}: {said}.", field) from None
-    if made.pop("id", known) != known:
-        raise InputError(f"The id stays as it is, {known}.", "id")
-    return made
 
 
 # --- agents ---
@@ -165,15 +96,23 @@ def _checked(shape: type[_Asked], asked: Mapping[str, Any], known: str) -> dict[
 
 def agent(asked: Mapping[str, Any], at: str, before: Agent, normalize: Normalize) -> Agent:
     """An agent changed in what is given; a new one begins with its id alone."""
-    made = _checked(_AgentAsked, asked, before.id)
-    if "model" in made:
-        made["model"] = made["model"] or ""
-    if "provider" in made:
-        provider = made.pop("provider") or ""
-        made["model"] = _provided(provider, made.get("model"), before.model, normalize)
-    if "voice" in made:
-        made["voice"] = replace(before.voice, **made["voice"])
-    return _dated(replace(before, **made), at)
+    given = {**asked}
+    if isinstance(voice := given.get("voice"), Mapping):
+        spoken = cast(Mapping[str, Any], voice)
+        if unknown := sorted(set(spoken) - _VOICE):
+            raise InputError(f"There is no field voice.{unknown[0]}.", f"voice.{unknown[0]}")
+        given["voice"] = {**asdict(before.voice), **spoken}
+    if "model" in given and given["model"] is None:
+        given["model"] = ""
+    provider = given.pop("provider", None) or ""
+    if not isinstance(provider, str):
+        raise InputError("provider: Input should be a valid string.", "provider")
+    changed = _changed(before, given, at)
+    if "provider" not in asked:
+        return changed
+    model = changed.model if "model" in given else None
+    made = _provided(one_line(provider, MAX_MODEL), model, before.model, normalize)
+    return replace(changed, model=made)
 
 
 def _provided(provider: str, model: str | None, before: str, normalize: Normalize) -> str:
@@ -204,13 +143,6 @@ def _provider(model: str, normalize: Normalize) -> tuple[str, bool]:
         return head, False
 
 
-def _dated(changed: Any, at: str) -> Any:
-    """An agent or a station that has just been changed, or made."""
-    if not changed.name:
-        raise InputError("The name is empty.", "name")
-    return replace(changed, updated_at=at, created_at=changed.created_at or at)
-
-
 # --- stations ---
 
 
@@ -223,12 +155,11 @@ def station(
     agents: Container[str],
 ) -> Station:
     """A station changed in what is given; a new one begins with its id alone."""
-    made = _checked(_StationAsked, asked, before.id)
-    pool: Sequence[str] = made.get("agents", ())
+    changed = _changed(before, asked, at)
+    pool = changed.agents if "agents" in asked else ()
     if len(set(pool)) != len(pool):
         raise InputError("An agent is named twice in the pool.", "agents")
-    changed = _dated(replace(before, **made), at)
-    changed = replace(changed, seats=_seats(changed, rules), cron=changed.cron or None)
+    changed = replace(changed, seats=_seats(changed, rules))
     timed = _timed(changed, before, now)
     if missing := [one for one in pool if one not in agents]:
         raise InputError(f"There is no agent {missing[0][:60]!a}.", "agents")
