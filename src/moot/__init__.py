@@ -22,42 +22,39 @@ if TYPE_CHECKING:
     from moot.core.format import Format
     from moot.engine.service import Service
     from moot.errors import InputError, MootError, NotFoundError, ProviderError, StateError
-    from moot.ports import Call, ModelCard, Reply, Speaker
+    from moot.ports import Call, ModelCard, Moot, Reply, Speaker
     from moot.python import Finished, replay_debate_mode, run, run_debate_mode
     from moot.settings import Settings
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "open": ("moot.bootstrap", "open_service"),
-    **dict.fromkeys(
-        ("run", "Finished", "run_debate_mode", "replay_debate_mode"), ("moot.python", "")
-    ),
-    "Settings": ("moot.settings", "Settings"),
-    "Service": ("moot.engine.service", "Service"),
-    "Format": ("moot.core.format", "Format"),
-    **dict.fromkeys(
-        ("Debate", "Failure", "Limits", "Participant", "Turn", "Usage"), ("moot.core.debate", "")
-    ),
-    **dict.fromkeys(("Delta", "Event", "StatusChanged", "TurnCommitted"), ("moot.core.events", "")),
-    **dict.fromkeys(
-        ("InputError", "MootError", "NotFoundError", "ProviderError", "StateError"),
-        ("moot.errors", ""),
-    ),
-    **dict.fromkeys(("Call", "ModelCard", "Reply", "Speaker"), ("moot.ports", "")),
+    name: module
+    for module, names in {
+        "moot.python": ("Finished", "replay_debate_mode", "run", "run_debate_mode"),
+        "moot.settings": ("Settings",),
+        "moot.engine.service": ("Service",),
+        "moot.core.format": ("Format",),
+        "moot.core.debate": ("Debate", "Failure", "Limits", "Participant", "Turn", "Usage"),
+        "moot.core.events": ("Delta", "Event", "StatusChanged", "TurnCommitted"),
+        "moot.errors": ("InputError", "MootError", "NotFoundError", "ProviderError", "StateError"),
+        "moot.ports": ("Call", "ModelCard", "Moot", "Reply", "Speaker"),
+    }.items()
+    for name in names
 }
 
 __all__ = [
     "Call", "Debate", "Delta", "Event", "Failure", "Finished", "Format", "InputError", "Limits",
-    "ModelCard", "MootError", "NotFoundError", "Participant", "ProviderError", "Reply", "Service",
-    "Settings", "Speaker", "StateError", "StatusChanged", "Turn", "TurnCommitted", "Usage",
-    "__version__", "open", "replay_debate_mode", "run", "run_debate_mode",
+    "ModelCard", "Moot", "MootError", "NotFoundError", "Participant", "ProviderError", "Reply",
+    "Service", "Settings", "Speaker", "StateError", "StatusChanged", "Turn", "TurnCommitted",
+    "Usage", "__version__", "open", "replay_debate_mode", "run", "run_debate_mode",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     """Names are fetched when they are first used: `import moot` and `moot --help` stay quick."""
+    if name == "open":
+        return import_module("moot.bootstrap").open_service
     if name not in _HOMES:
         raise AttributeError(f"module 'moot' has no attribute {name!r}")
-    module, original = _HOMES[name]
-    return getattr(import_module(module), original or name)
+    return getattr(import_module(_HOMES[name]), name)

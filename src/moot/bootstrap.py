@@ -46,7 +46,7 @@ UNTUNED = {(700, 10, 10), (2000, 10, 10), (2000, 10, 0)}  # Python's own, by ver
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
-    """The quicker event loop, where it is installed."""
+    """The quicker event loop, if it is installed."""
     try:
         import uvloop
     except ImportError:
@@ -143,7 +143,7 @@ def _model(variable: str, model: str) -> str:
 
 
 def _report_model(settings: Settings) -> str | None:
-    """Who writes the reports; nobody, where that would be the understudy."""
+    """Who writes the reports; nobody, if that would be the understudy."""
     if settings.report_model is None:
         return None
     model = _model("MOOT_REPORT_MODEL", settings.report_model)

@@ -1,4 +1,4 @@
-"""The few things that the engine needs of the world, as it sees them."""
+"""The protocols: what the engine needs of the world, and Moot, the single entry point."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class ModelCard:
 
     model: str  # "provider:name", as it will be called
     window: int  # tokens of prompt and answer together
-    input_price: float | None  # USD per token; None where nobody published one
+    input_price: float | None  # USD per token; None if nobody published one
     output_price: float | None
     small: bool = False  # it needs short asks, and repeats itself
 
@@ -223,9 +223,9 @@ class Store(Protocol):
     async def create(
         self, debate: Debate, change: Callable[[Debate], Change], once: Once | None = None
     ) -> Change:
-        """Make a debate; or, where `once` is known already, give back the one it made.
+        """Make a debate or, if `once` is known already, return the one it made.
 
-        Raises ConflictError where the same key came with something else.
+        Raises ConflictError if the same key came with something else.
         """
         ...
 
@@ -274,7 +274,7 @@ class Store(Protocol):
         ...
 
     async def ping(self) -> None:
-        """Raises StorageError where nothing could be written now."""
+        """Raises StorageError if nothing could be written now."""
         ...
 
     async def attempts(self, debate_id: str) -> list[dict[str, Any]]: ...
@@ -284,7 +284,7 @@ class Store(Protocol):
     async def records(
         self, words: str, limit: int, hidden: Sequence[str] = ()
     ) -> list[dict[str, Any]]:
-        """What was written back and holds every one of the words, newest first."""
+        """The records that contain every word, newest first."""
         ...
 
     async def unfinished(self, now: float) -> list[Unfinished]:
@@ -299,7 +299,7 @@ class Store(Protocol):
         self, debate: Debate, report: ReportRow | None = None, read: Read = None
     ) -> None:
         """Note that the files show a debate as it was then, with what a model had `read` in it;
-        and its report, where there is no note of one yet, or where that could not be made before.
+        and its report, if there is no note of one yet, or if it could not be made before.
 
         Nothing is noted if more was counted or written of it since: the files are to be made again.
         """
@@ -382,7 +382,7 @@ class StationStore(Protocol):
         ...
 
     async def use(self, key: str, debate_id: str, at: str) -> None:
-        """Once: raises ConflictError where the key was used before."""
+        """Use a key, once: raises ConflictError if it was used before."""
         ...
 
 
@@ -399,7 +399,7 @@ class Records(Protocol):
         """Write all files of a debate, each whole or not at all. Blocking.
 
         `events` is what the log holds beside the turns. A report that cannot be made is left out.
-        None where somebody filed what came later.
+        Returns None if somebody filed what came later.
         """
         ...
 
@@ -504,7 +504,7 @@ class Dispatcher(Protocol):
         ...
 
     async def waiting(self) -> int | None:
-        """How many waves wait for a worker; None where that cannot be known."""
+        """How many waves wait for a worker; None if that cannot be known."""
         ...
 
     async def idle(self, debate_id: str) -> None:

@@ -44,7 +44,7 @@ def run(
     settings: Settings | None = None,
     speaker: Speaker | None = None,
 ) -> Finished:
-    """Debate a motion to its end. Call it where no event loop runs; else use `moot.open`."""
+    """Debate a motion to its end. Not inside an event loop: use `moot.open` there."""
 
     async def carry() -> Finished:
         async with open_service(settings, speaker=speaker) as service:

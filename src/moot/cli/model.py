@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 
 @models.command("list")
 def list_(json: Json = False) -> None:
-    """What can be fetched, what is here, and which one is in use."""
+    """List what can be fetched, what is here, and which one is in use."""
     from moot.cli.model_work import rows
 
     shelf, _ = _open("list")
@@ -42,7 +42,7 @@ def list_(json: Json = False) -> None:
             typer.echo(f"  {row['goodFor']}")
     wanted = shelf.wanted()
     if wanted and wanted != "none" and shelf.chosen() is None:
-        typer.echo(f"In use is {wanted}, which is gone or no GGUF. Choose another:  "
+        typer.echo(f"In use is {wanted}, which is gone or is not a GGUF. Choose another:  "
                    "moot model use NAME", err=True)  # fmt: skip
 
 
@@ -55,12 +55,12 @@ def fetch(
         bool,
         typer.Option(
             "--if-needed",
-            help="Only where nothing else would speak, and never fail: as `make run` asks.",
+            help="Only if nothing else would speak, and never fail: for `make run`.",
         ),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Download a model, check it, and put it in use where none is. Goes on with a broken one."""
+    """Download a model, check it, and put it in use if none is. Continues a broken download."""
     from moot.bootstrap import load_settings
 
     if if_needed and load_settings().url:
@@ -104,7 +104,7 @@ def use(
     ],
     json: Json = False,
 ) -> None:
-    """Choose what `local` means where no server is found."""
+    """Choose what `local` means if no server is found."""
     shelf, _ = _open("use")
     model = shelf.use(which)
     if json:
@@ -132,7 +132,7 @@ def _entry(name: str | None) -> "Entry":
     found = suits(*machine())
     if found is None:
         names = ", ".join(one.name for one in catalog())
-        raise InputError(f"This machine is small for any of them; name one: {names}.", "model")
+        raise InputError(f"This machine is too small for any of them; name one: {names}.", "model")
     return found
 
 

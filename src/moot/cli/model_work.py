@@ -17,8 +17,8 @@ from moot.models.providers import LOCAL, VENDORS, Providers
 from moot.settings import Settings
 
 
-class Needless(Exception):  # noqa: N818  no error: a reason, empty where there is nothing to say
-    """No model is fetched; the words say why, where a person would want to know."""
+class Needless(Exception):  # noqa: N818  not an error: a reason, or empty
+    """No model is fetched; the words say why, if a person would want to know."""
 
 
 def needed(settings: Settings, shelf: Shelf, name: str | None = None) -> Entry:

@@ -25,22 +25,13 @@ WRONG = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 KINDS: dict[object, type[MootError]] = {
     kind.code: kind
     for kind in (
-        errors.StateError,
-        StorageError,
-        errors.PacketError,
-        errors.BudgetError,
-        errors.CancelledError,
-        errors.ProviderUnavailableError,
-        errors.ProviderAuthError,
-        errors.ProviderRateLimitError,
-        errors.ProviderTimeoutError,
-        errors.ProviderRefusedError,
-        errors.ProviderEmptyError,
-        errors.ProviderInvalidError,
-        errors.ProviderContextError,
+        errors.StateError, errors.StorageError, errors.PacketError, errors.BudgetError,
+        errors.CancelledError, errors.ProviderUnavailableError, errors.ProviderAuthError,
+        errors.ProviderRateLimitError, errors.ProviderTimeoutError, errors.ProviderRefusedError,
+        errors.ProviderEmptyError, errors.ProviderInvalidError, errors.ProviderContextError,
         errors.ProviderUnknownModelError,
     )
-}
+}  # fmt: skip
 """The errors that a problem document names by their code, beside InputError."""
 
 

@@ -149,14 +149,12 @@ class Service(Moot):
             "options": options, "limits": limits, "on_failure": on_failure, "brief": brief,
             "allow_unpriced": allow_unpriced,
         }  # fmt: skip
-        try:
-            return await self._create_free(asked, _given(asked), start=start, once=once)
-        except NotFoundError as error:  # of the format: the request is wrong, not its address
-            raise InputError(error.message, error.field) from None
+        return await self._create_free(asked, _given(asked), start=start, once=once)
 
     async def council(
         self, asked: Mapping[str, Any], *, start: bool = True, once: Once | None = None
     ) -> Debate:
+        self._formats.get("council")  # raises NotFoundError if it is switched off
         try:
             wanted: dict[str, Any] = {**request.council(asked), "format": "council"}
             bent = await self._bent(wanted["participants"])
@@ -165,8 +163,6 @@ class Service(Moot):
                 return bent.get(model) or self._voices.normalize(model)
 
             return await self._create_free(wanted, asked, normalize, start=start, once=once)
-        except NotFoundError:
-            raise
         except InputError as error:  # in the words of the request
             field = (error.field or "").removeprefix("limits.")
             if error.message.startswith("The motion"):
@@ -187,11 +183,7 @@ class Service(Moot):
     async def plan(self, asked: Mapping[str, Any]) -> course.Plan:
         wanted = {"format": "standard", "participants": (), "limits": None, **asked}
         wanted.pop("start", None)
-        try:
-            drafted = await self._built(wanted, _given(asked), self._voices.normalize)
-        except NotFoundError as error:  # of the format: the request is wrong, not its address
-            raise InputError(error.message, error.field) from None
-        return course.plan(drafted)
+        return course.plan(await self._built(wanted, _given(asked), self._voices.normalize))
 
     async def plan_of(self, debate_id: str) -> course.Plan:
         return course.plan(await self.get(debate_id))
@@ -223,7 +215,10 @@ class Service(Moot):
         self, asked: Mapping[str, Any], received: Mapping[str, Any], normalize: request.Normalize
     ) -> Debate:
         wanted = dict(asked)
-        rules = self._formats.get(wanted.pop("format"))
+        try:
+            rules = self._formats.get(wanted.pop("format"))
+        except NotFoundError as error:  # the request is wrong, not its address
+            raise InputError(error.message, error.field) from None
         seats = wanted["participants"] or ()
         wanted["participants"] = [await self._seat(seat, at) for at, seat in enumerate(seats)]
         host: Mapping[str, Any] = {}
