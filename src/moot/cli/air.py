@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from moot.cli.ask import print_json, table
-from moot.cli.live import LIVE_PACE, exit_code, here, on_interrupt, shown
+from moot.cli.live import LIVE_PACE, Interrupts, exit_code, here, shown
 from moot.cli.screen import Lines, Screen, View
 from moot.cli.station_commands import bring_examples
 from moot.cli.target import Notices, filed, say
@@ -40,10 +40,10 @@ async def air_all(wanted: list[str], examples: bool, json: bool) -> int:
     notices, mine = Notices(), list[str]()
     pace = LIVE_PACE if len(wanted) == 1 else SEVERAL_PACE
     async with here(json, mine, notices, pace) as moot:
-        interrupted, begun = on_interrupt(moot)
+        interrupts = Interrupts(moot)
         aired = await _begin(moot, (await bring_examples(moot))[0] if examples else wanted, mine)
         ours = [one.debate.id for one in aired if one.debate and not one.joined]
-        begun(ours, leave=any(one.joined for one in aired))
+        interrupts.begun(ours, leave=any(one.joined for one in aired))
         view = notices.view = _view(aired, json)
         with view:
             ended = await asyncio.gather(*(_to_the_end(moot, one, view) for one in aired))
@@ -51,7 +51,7 @@ async def air_all(wanted: list[str], examples: bool, json: bool) -> int:
             print_json([await _document(moot, one) for one in ended])
         else:
             _tell(moot, ended, view)
-    return _code(ended, interrupted.is_set())
+    return _code(ended, interrupts.came)
 
 
 async def _begin(moot: Moot, ids: list[str], mine: list[str]) -> list[Aired]:

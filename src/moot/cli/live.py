@@ -5,7 +5,6 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
 
 import typer
 
@@ -26,12 +25,6 @@ LIVE_PACE = 0.03
 WORKER_SECONDS = 3.0  # then it is said that no worker has come
 _KEYS = [str(one.key) for one in VENDORS.values() if one.preference]
 HINT = f'Set {", ".join(_KEYS[:-1])} or {_KEYS[-1]}, or run "moot model fetch".'
-
-
-class Begun(Protocol):
-    """Takes which debates Ctrl-C pauses, and whether it also leaves some as they are."""
-
-    def __call__(self, debates: Sequence[str], *, leave: bool = False) -> None: ...
 
 
 def here(
@@ -59,7 +52,7 @@ async def carry_on(
     the step in flight. `introduce` says first who will speak."""
     notices = Notices()
     async with here(json, mine, notices, recover=False) as moot:
-        interrupted, begun = on_interrupt(moot)
+        interrupts = Interrupts(moot)
         found = await moot.providers() if introduce and not json else None
         debate = await begin(moot)
         # Not before: the sweep could find that very debate, and whoever resumes it be refused.
@@ -67,7 +60,7 @@ async def carry_on(
         if found is not None:
             typer.echo(who_speaks(debate, found))  # before this waits for anything
         mine.append(debate.id)
-        begun([debate.id])
+        interrupts.begun([debate.id])
         notices.view = View() if json else Screen(debate)
         with notices.view as view:
             debate = await shown(moot, debate, view)
@@ -83,7 +76,7 @@ async def carry_on(
                     "folder": moot.folder(debate.id),
                 }
             )
-    return exit_code(debate, interrupted.is_set())
+    return exit_code(debate, interrupts.came)
 
 
 async def follow(id_: str, after: int) -> int:
@@ -142,37 +135,39 @@ async def _nobody_came(moot: Moot, debate_id: str) -> None:
         say("No worker has taken it yet: start one with `moot worker`. `moot doctor` says more.")
 
 
-def on_interrupt(moot: Moot) -> tuple[asyncio.Event, Begun]:
+class Interrupts:
     """The first Ctrl-C pauses the debates; a second one, should that hang, ends the process.
 
     It may come before there is a debate: whoever begins them says which they are.
     """
-    loop, interrupted = asyncio.get_running_loop(), asyncio.Event()
-    begun_ones: list[tuple[list[str], bool]] = []
-    pausing: list[asyncio.Task[None]] = []
 
-    async def pause(debates: list[str], leave: bool) -> None:
-        paused = await asyncio.gather(*(_pause(moot, id_) for id_ in debates))
-        if leave or not all(paused):
-            await moot.close()  # over, ending, or another's: let it go to where a start finds it
+    def __init__(self, moot: Moot) -> None:
+        self.came = False
+        self._moot = moot
+        self._begun: tuple[Sequence[str], bool] | None = None
+        self._pausing: asyncio.Task[None] | None = None
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self._interrupt)
 
-    def begin_pause() -> None:
-        if interrupted.is_set() and begun_ones and not pausing:
-            pausing.append(asyncio.create_task(pause(*begun_ones[0])))
+    def begun(self, debates: Sequence[str], *, leave: bool = False) -> None:
+        """Ctrl-C pauses these debates, and leaves others as they are if `leave` says so."""
+        self._begun = (debates, leave)
+        self._pause()
 
-    def interrupt() -> None:
-        if interrupted.is_set():
+    def _interrupt(self) -> None:
+        if self.came:
             sys.exit(130)
-        interrupted.set()
-        begin_pause()
+        self.came = True
+        self._pause()
 
-    def begun(debates: Sequence[str], *, leave: bool = False) -> None:
-        begun_ones.append((list(debates), leave))
-        begin_pause()
+    def _pause(self) -> None:
+        if self.came and self._begun and not self._pausing:
+            self._pausing = asyncio.create_task(self._pause_all(*self._begun))
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, interrupt)
-    return interrupted, begun
+    async def _pause_all(self, debates: Sequence[str], leave: bool) -> None:
+        paused = await asyncio.gather(*(_pause(self._moot, id_) for id_ in debates))
+        if leave or not all(paused):  # over, ending, or another's
+            await self._moot.close()  # the next start finds it
 
 
 async def _pause(moot: Moot, debate_id: str) -> bool:
