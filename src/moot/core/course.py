@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from moot.core import schedule
 from moot.core.debate import Debate, Kind
-from moot.core.layout import legs_of
+from moot.core.legs import legs_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import (
+    AliasChoices,
     BaseModel,
     ConfigDict,
     Field,
     Strict,
     ValidationError,
-    field_validator,
     model_validator,
 )
 
@@ -132,18 +132,6 @@ class Stage(_Part):
         """What people read: the title or, where there is none, the name as a title."""
         return self.title or titled(self.name)
 
-    @field_validator("ask", "cue")
-    @classmethod
-    def _placeholders(cls, text: str | None) -> str | None:
-        try:
-            named = {name for _, name, _, _ in string.Formatter().parse(text or "")} - {None}
-        except ValueError as error:
-            raise ValueError(f"a brace that is not closed: {error}") from None
-        if unknown := sorted(str(name) for name in named if name not in PLACEHOLDERS):
-            known = ", ".join(sorted(PLACEHOLDERS))
-            raise ValueError(f"{{{unknown[0]}}} is not a placeholder; there are {known}")
-        return text
-
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.cued and self.together:
@@ -184,10 +172,14 @@ COUNCIL = Outcome(stands=("round3", "round1"), reading="consensus", verdict="jud
 class Format(_Part):
     """The rules of one kind of debate."""
 
+    model_config = ConfigDict(serialize_by_alias=True)
+
     name: Slug
     title: Text
     description: Text  # one or two sentences for people who choose
-    rules: Text  # told to every speaker
+    guidance: Text = Field(  # told to every speaker; the JSON of debates has always called it rules
+        validation_alias=AliasChoices("guidance", "rules"), serialization_alias="rules"
+    )
     host: Text | None = Field(default=None, exclude_if=unset)  # told to the host: how to lead it
     ends: Literal["finished", "max_rounds", "max_turns"] = "finished"
     on_failure: Literal["pause", "degrade"] = "pause"

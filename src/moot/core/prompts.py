@@ -149,7 +149,7 @@ def render(
     hosts = debate.seat(step.actor).role == "host"
     tokens = step.tokens or debate.limits.max_turn_tokens
     system = _system(
-        debate.rules.rules,
+        debate.rules.guidance,
         debate.rules.host or _HOST,
         debate.motion,
         _brief(debate),

@@ -10,7 +10,7 @@ from moot.core import schedule, voices
 from moot.core.clean import one_line, visible
 from moot.core.debate import Cursor, Debate, Limits, OnFailure, Participant
 from moot.core.format import MAX_PARTICIPANTS, MAX_TURNS, Format
-from moot.core.layout import check_roster, layout
+from moot.core.legs import check_roster, layout
 from moot.errors import WARN_ROLE_IGNORED, InputError
 
 MAX_MOTION = 4000

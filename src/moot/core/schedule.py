@@ -13,7 +13,7 @@ from typing import Any
 from moot.core import positions
 from moot.core.debate import Cursor, Debate, Kind, OnFailure, Participant, StepKey, Turn
 from moot.core.format import Effort, Format, Stage, titled
-from moot.core.layout import Leg, legs_of
+from moot.core.legs import Leg, legs_of
 from moot.core.status import FINAL, StopReason
 
 END = Cursor()

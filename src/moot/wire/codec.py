@@ -18,7 +18,7 @@ from moot.core import schedule
 from moot.core.debate import Cursor, Debate, Failure, Limits, Participant, Turn
 from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
 from moot.core.format import Format, from_json
-from moot.core.layout import legs_of
+from moot.core.legs import legs_of
 from moot.wire import shapes
 
 _DELTA = tuple(field.name for field in fields(Delta) if field.name != "debate_id")

@@ -198,7 +198,7 @@ def tables(draw: st.DrawFn) -> dict[str, Any]:
         "name": "drawn",
         "title": "Drawn",
         "description": _text(draw, "Drawn by lot."),
-        "rules": _text(draw, "Be kind."),
+        draw(st.sampled_from(["guidance", "rules"])): _text(draw, "Be kind."),
         "roster": roster,
         "options": options,
         "stages": [

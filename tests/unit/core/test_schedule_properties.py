@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from tests.stress import examples
 
-from moot.core import layout, request, schedule, verbs
+from moot.core import legs, request, schedule, verbs
 from moot.core.debate import NO_USAGE, Cursor, Debate, StepKey, Turn, Usage
 from moot.core.format import Format
 from moot.core.schedule import END, Finish, Step, Wave
@@ -283,7 +283,7 @@ def test_a_stage_until_agreement_ends_with_the_first_round_in_which_all_agree(
     debate: Debate, shuffle: random.Random
 ) -> None:
     turns = walk(debate, shuffle)[-1].turns
-    for leg in layout.legs_of(debate):
+    for leg in legs.legs_of(debate):
         rounds = sorted({turn.round for turn in turns if turn.stage == leg.stage.name})
         for number in rounds if leg.stage.until else ():
             heard = [turn for turn in turns if turn.round == number and turn.kind == "speech"]
@@ -320,7 +320,7 @@ def test_the_plan_is_the_same_every_time_and_reads_no_turns(
             fence=9,
         )
         assert schedule.plan(other) == planned
-        layout._legs.cache_clear()
+        legs._legs.cache_clear()
         assert schedule.plan(prefix.debate) == planned
         if isinstance(planned, Wave):
             assert planned.steps

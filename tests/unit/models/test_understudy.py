@@ -26,7 +26,7 @@ from moot.core import prompts, schedule
 from moot.core.built_in import BUILT_IN
 from moot.core.clean import clean
 from moot.core.debate import Cursor, Debate, Limits, Participant, Turn, Usage
-from moot.core.layout import layout
+from moot.core.legs import layout
 from moot.core.schedule import Step
 from moot.models.understudy import LABEL, POINTS, Understudy, compose
 from moot.outcome.consensus import consensus

@@ -38,7 +38,7 @@ ACCORD = """
 name = "accord"
 title = "Accord"
 description = "They go on until they agree."
-rules = "Say where you stand."
+guidance = "Say where you stand."
 [roster]
 min = 2
 [[stages]]
