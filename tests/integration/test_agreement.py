@@ -1,0 +1,82 @@
+"""A stage that lasts until its speakers agree, from its file to the end of the debate."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from moot.bootstrap import open_service
+from moot.core.debate import Debate
+from moot.ports import Call
+from moot.settings import Settings
+from moot.testing.speaker import ScriptedSpeaker
+
+ACCORD = """
+name = "accord"
+title = "Accord"
+description = "They go on until they agree."
+guidance = "Say where you stand."
+[roster]
+min = 2
+[[stages]]
+name = "positions"
+rounds = 4
+answer = "position"
+until = "agreement"
+effort = "low"
+ask = "Take a position."
+"""
+LAST = """
+[[stages]]
+name = "farewell"
+ask = "Say goodbye."
+"""
+
+
+def agrees_in(number: int, call: Call) -> str:
+    """Ben comes round in that round, in other words."""
+    if call.schema is None:
+        return "Goodbye."
+    with_ada = call.step.actor == "ada" or call.step.round >= number
+    stand = "Ship it" if call.step.actor == "ada" else "ship it." if with_ada else "Wait"
+    parts = {"claim": "So it is.", "rationale": "It is so.", "risks": [], "confidence": 0.5}
+    return json.dumps({**parts, "position": stand})
+
+
+def run(home: Path, text: str, number: int, budget: int | None = None) -> tuple[Debate, list[str]]:
+    (home / "formats").mkdir()
+    (home / "formats" / "accord.toml").write_text(text)
+    speaker = ScriptedSpeaker(lambda call: agrees_in(number, call))
+
+    async def debate() -> tuple[Debate, list[str]]:
+        async with open_service(Settings(home=home), speaker=speaker) as service:
+            limits = {"max_total_tokens": budget} if budget else {}
+            made = await service.create("Ship?", format="accord", limits=limits)
+            assert made.total == (10 if LAST in text else 8)
+            done = await service.wait(made.id)
+            assert {call.effort for call in speaker.calls} <= {"low", None}
+            turns = await service.turns(made.id)
+            return done, [f"{turn.round} {turn.stage} {turn.actor}" for turn in turns]
+
+    return asyncio.run(debate())
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("budget", [None, 10**6])
+def test_a_debate_ends_when_all_agree(tmp_path: Path, together: bool, budget: int | None) -> None:
+    text = ACCORD.replace("rounds = 4", "rounds = 4\ntogether = true") if together else ACCORD
+    done, turns = run(tmp_path, text, 2, budget)
+    assert (done.status, done.stop_reason) == ("completed", "agreement")
+    assert (done.turn_count, done.total, len(turns)) == (4, 4, 4)
+
+
+def test_the_next_stage_follows_an_agreement(tmp_path: Path) -> None:
+    done, turns = run(tmp_path, ACCORD + LAST, 3)
+    assert (done.status, done.stop_reason, done.total) == ("completed", "finished", 8)
+    assert turns[-2:] == ["5 farewell ada", "5 farewell ben"]
+
+
+def test_without_an_agreement_the_stage_has_all_its_rounds(tmp_path: Path) -> None:
+    done, turns = run(tmp_path, ACCORD, 9)
+    assert (done.stop_reason, done.total, len(turns)) == ("finished", 8, 8)
