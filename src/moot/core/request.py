@@ -95,8 +95,7 @@ def build(
         brief=_brief(rules, brief or {}),
         received=None if received is None else _received(received),
     )
-    debate = replace(debate, cursor=schedule.first(debate))
-    return replace(debate, total=schedule.total(debate))
+    return _placed(debate)
 
 
 def recast(
@@ -114,9 +113,13 @@ def recast(
     check_roster(debate.rules, seated, debate.host)
     if cards and (doubt := voices.check_prices(debate.limits, seated, cards)):
         warnings.append(doubt)
-    cast = debate.but(participants=seated, warnings=tuple(dict.fromkeys(warnings)))
-    cast = cast.but(cursor=schedule.first(cast))
-    return cast.but(total=schedule.total(cast))
+    return _placed(debate.but(participants=seated, warnings=tuple(dict.fromkeys(warnings))))
+
+
+def _placed(debate: Debate) -> Debate:
+    """At its beginning, and as long as its format lays it out."""
+    debate = debate.but(cursor=schedule.first(debate))
+    return debate.but(total=schedule.total(debate))
 
 
 def _ring(
@@ -239,25 +242,14 @@ def _roles(
             raise InputError(f"{field}: the id of the {role} is {role.lower()}.", field)
         else:
             given[role] = seat
-    return tuple(
-        replace(
-            _seat({**_default(rules, role), **_said(given.get(role, {})), "name": role},
-                  f"participants[{role}]", normalize, warnings, "neutral"),
-            id=role.lower(),
-            role=role,
-        )
-        for role in rules.roster.names
-    )  # fmt: skip
-
-
-def _said(seat: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in seat.items() if value is not None}
-
-
-def _default(rules: Format, role: str) -> dict[str, Any]:
-    """The model that the format names for a role."""
-    said = rules.roster.role(role)
-    return {"model": said.model} if said and said.model else {}
+    seats: list[Participant] = []
+    for role in rules.roster.names:
+        told = rules.roster.role(role)
+        said = {name: value for name, value in given.get(role, {}).items() if value is not None}
+        asked_for = {"model": told.model if told else None, **said, "name": role}
+        seat = _seat(asked_for, f"participants[{role}]", normalize, warnings, "neutral")
+        seats.append(replace(seat, id=role.lower(), role=role))
+    return tuple(seats)
 
 
 def _brief(rules: Format, asked: Mapping[str, Any]) -> dict[str, Any]:
