@@ -62,7 +62,7 @@ def http_client(
 async def hanging_up() -> AsyncGenerator[Exchange]:
     """Close, at the end, every answer that the task opened inside; and say how far it got.
 
-    The SDKs do so only where they are left at the right place: Gemini's keeps a connection open
+    The SDKs do so only if they are left at the right moment: Gemini's keeps a connection open
     until the garbage collector comes by if its stream is left, or cancelled, between two reads.
     """
     exchange = Exchange()

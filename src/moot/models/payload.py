@@ -92,7 +92,7 @@ def settings(vendor: Vendor, call: Call, budget: Thinking) -> ModelSettings:
 
 
 def shape(model: Model[Any], call: Call) -> ModelRequestParameters:
-    """Plain text, or JSON by the schema: natively where the model can, else as a tool's input."""
+    """Plain text, or JSON by the schema: natively if the model can, else as a tool's input."""
     if call.schema is None:
         return ModelRequestParameters()
     schema = dict(call.schema)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from moot.errors import NotFoundError
 
 _CGROUP = Path("/sys/fs/cgroup/memory.max")  # what a container may use
-_UNKNOWN = 8_000_000_000  # of memory, where the system does not tell
+_UNKNOWN = 8_000_000_000  # of memory, if the system does not tell
 
 
 class _Record(BaseModel):
@@ -88,7 +88,7 @@ def entry(name: str) -> Entry:
 
 
 def suits(memory: int, cores: int, among: Sequence[Entry] | None = None) -> Entry | None:
-    """The best model for a machine; None where even the smallest would be too much."""
+    """The best model for a machine; None if even the smallest would be too much."""
     entries = catalog() if among is None else among
     return next((one for one in entries if one.memory <= memory and one.cores <= cores), None)
 

@@ -170,7 +170,7 @@ def _install(entry: Entry, shelf: Shelf, part: Path) -> None:
         part.with_suffix(".json").unlink(missing_ok=True)
         raise SourceError(
             f"what came is not the publisher's file, so it was deleted: SHA-256 {digest[:12]}…, "
-            f"{size:,} bytes, where {entry.sha256[:12]}…, {entry.size:,} bytes are right."
+            f"{size:,} bytes, in place of {entry.sha256[:12]}…, {entry.size:,} bytes."
         )
     part.replace(shelf.path(entry.name))
     handle = os.open(shelf.folder, os.O_RDONLY)

@@ -16,13 +16,13 @@ _WHOLE = {4: "<I", 5: "<i", 10: "<Q", 11: "<q"}
 
 
 def context(path: Path) -> int | None:
-    """The tokens that the model was made for, where its file tells; refuses what is no GGUF."""
+    """The tokens that the model was made for, if its file tells; refuses what is not GGUF."""
     try:
         if path.exists() and not path.is_file():
-            raise InputError(f"{path} cannot be read: it is no file.", "model")
+            raise InputError(f"{path} cannot be read: it is not a file.", "model")
         with path.open("rb") as file:
             if file.read(4) != MAGIC or _number(file, "<I") not in _VERSIONS:
-                raise InputError(f"{path} is no GGUF file that llama.cpp can read.", "model")
+                raise InputError(f"{path} is not a GGUF file that llama.cpp can read.", "model")
             return _look(file)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.", "model") from None

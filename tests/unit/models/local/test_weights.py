@@ -96,11 +96,11 @@ def test_any_gguf_is_used_by_its_path(
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "no GGUF file"),
-        (b"PK\x03\x04zip", "no GGUF file"),
+        (b"", "not a GGUF file"),
+        (b"PK\x03\x04zip", "not a GGUF file"),
         (b"GGUF", "damaged at its start"),
-        (struct.pack(">4sI", b"GGUF", 3), "no GGUF file"),
-        (struct.pack("<4sI", b"GGUF", 1), "no GGUF file"),
+        (struct.pack(">4sI", b"GGUF", 3), "not a GGUF file"),
+        (struct.pack("<4sI", b"GGUF", 1), "not a GGUF file"),
         (struct.pack("<4sIQQQ", b"GGUF", 3, 0, 1, 1 << 60), "damaged"),
         (struct.pack("<4sIQQQ1sIIQ", b"GGUF", 3, 0, 1, 1, b"a", 9, 8, 1 << 60), "damaged"),
         (struct.pack("<4sIQQQ1sI", b"GGUF", 3, 0, 1, 1, b"a", 99), "damaged"),
@@ -119,7 +119,7 @@ def test_what_cannot_be_read_is_refused(shelf: Shelf, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="cannot be read"):
             shelf.use(f"{path}/")
     os.mkfifo(tmp_path / "pipe.gguf")  # to open it would wait for a writer
-    with pytest.raises(InputError, match="cannot be read: it is no file"):
+    with pytest.raises(InputError, match="cannot be read: it is not a file"):
         shelf.use(str(tmp_path / "pipe.gguf"))
     with pytest.raises(NotFoundError, match=f"{BEST} is not here. Fetch it"):
         shelf.use(BEST)
