@@ -24,7 +24,7 @@ from moot.wire import codec_station
 
 PREVIEWED = 5
 EARLIER_SECONDS = 60.0
-"""A time that is given may lie so far back, so that "now" is no error."""
+"""A time that is given may be so long ago, so that "now" is not an error."""
 FURTHEST_SECONDS = 1000 * 366 * 86_400.0
 NOT_FILED = ("on_air", "next_slot", "skipped", "trouble", "created_at", "updated_at")
 NewId = Callable[[float], str]
@@ -115,7 +115,7 @@ class Stations(Collection[Station]):
         return await self.conversation(str(change.station.on_air))
 
     async def run(self, conversation_id: str) -> Conversation:
-        """Air one now, or next where another is on air. Said again, it gives it as it stands."""
+        """Air one now, or next if another is on air. Asking again returns it as it stands."""
         known = await self.conversation(conversation_id)
         if known.debate.status in ("stopped", "failed"):
             raise StateError(
@@ -173,7 +173,7 @@ class Stations(Collection[Station]):
         )
 
     async def use(self, key: str, debate_id: str) -> None:
-        """A signature, once: raises ConflictError where it was used before."""
+        """Use a signature once. Raises ConflictError if it was used before."""
         await self._store.use(key, debate_id, iso(self._clock.now()))
 
     # --- for the supervisor ---

@@ -196,7 +196,7 @@ class Reporter:
         return made
 
     async def _read(self, job: _Job) -> Read:
-        """What a model makes of it; None where no model is there, or nothing to read."""
+        """What a model makes of it. Returns None if there is no model, or nothing to read."""
         if job.row.tries > MOST_TRIES and job.otherwise == "making":
             raise StateError(f"Nobody has come to the end of this report in {MOST_TRIES} calls.")
         if not reading.speakers(job.debate, job.turns):
@@ -315,7 +315,7 @@ class Reporter:
         return call.guess(self._speaker.card(call.model))
 
     async def _again(self, job: _Job, call: Call, error: ProviderError, attempt: int) -> None:
-        """Wait, and put the next try on record; or raise, where no try can mend it."""
+        """Wait, and put the next try on record; or raise, if no try can mend it."""
         decision = retry.decide(error, attempt, job.wrong is not None)
         log.info("%s: a report failed, try %d: %s", job.debate.id, attempt, error.code)
         if decision.wait is None:
@@ -409,6 +409,6 @@ def _sentence(error: Exception) -> str:
     """Why it was not made, for people."""
     if not isinstance(error, MootError):
         return f"The report could not be made ({type(error).__name__})."
-    said = error.message.replace(", or allow longer turns", "")  # a report is no turn
+    said = error.message.replace(", or allow longer turns", "")  # a report is not a turn
     said = said.replace("Restart the speaker", "Make the report again")
     return re.sub(r"restart the speaker|`moot retry [\w-]+`", "make the report again", said)

@@ -192,7 +192,7 @@ def _texts(fields: Mapping[str, Field], data: Mapping[str, Any]) -> Iterator[str
 
 
 def split(text: str) -> list[str]:
-    """The sentences of a text, each on one line. Line ends count where there are no full stops."""
+    """The sentences of a text, each on one line. Line ends count if there are no full stops."""
     found: list[str] = []
     for block in _BLOCKS.split(text):
         if _END.search(block):

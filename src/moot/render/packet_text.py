@@ -73,7 +73,7 @@ def markdown(packet: Mapping[str, Any], missing: Sequence[Mapping[str, Any]] = (
 
 
 def _understudies(packet: Mapping[str, Any]) -> list[str]:
-    """It is no model, and must be labelled wherever it speaks."""
+    """The understudy is not a model, and must be labelled wherever it speaks."""
     roles = [seat["role"] for seat in packet["participants"] if seat["modelName"] == "understudy"]
     return [f"- **No model spoke** for {', '.join(roles)}: the understudy did."] if roles else []
 

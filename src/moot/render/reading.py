@@ -19,7 +19,7 @@ from moot.render.extract import clip
 POINTS = 4  # of each speaker, at the most
 MAX_SUMMARY = 2400  # characters; what is longer is cut
 MAX_POINT = 400
-SHORTEST_CUT = 160  # characters of a turn; where even those do not fit, turns are left out
+SHORTEST_CUT = 160  # characters of a turn; if even those do not fit, turns are left out
 _NAME = 80
 _NOTE = 48  # tokens that the note of what was cut may take
 
@@ -104,7 +104,7 @@ def _object(**properties: Any) -> dict[str, Any]:
 
 
 def prompt(debate: Debate, turns: Sequence[Turn], window: int) -> tuple[Message, ...]:
-    """The debate for a model with that window; where it is long, every turn is cut alike."""
+    """The debate for a model with that window; if it is long, every turn is cut alike."""
     turns = sorted((turn for turn in turns if _told(turn)), key=lambda turn: turn.seq)
     system, ask = _system(debate, turns), _ask(debate)
     room = window - max_tokens(debate, turns) - estimate(system) - estimate(ask) - _NOTE
@@ -267,7 +267,7 @@ def encode(read_: Reading | Unread) -> dict[str, Any]:
 
 
 def decode(kept: Any) -> Read:
-    """What `encode` gave; None where it is not that, whoever changed it."""
+    """Reads what `encode` wrote. Returns None if it is something else, whoever changed it."""
     told = cast(dict[str, Any], kept) if isinstance(kept, dict) else {}
     if told.get("unread") == "budget":
         return Unread("budget")

@@ -138,7 +138,7 @@ def look(board: Board, now: float, make: Make, recast: Recast) -> StationChange:
 
 
 def run(board: Board, conversation_id: str, now: float, recast: Recast) -> StationChange:
-    """Air one now, or next where the air is taken. Said twice, nothing more."""
+    """Air one now, or next if another is on air. Asking twice changes nothing more."""
     desk = _Desk(board, now, recast)
     for one in desk.waiting:
         if one.id == conversation_id:
@@ -294,12 +294,12 @@ def _begin(row: Debate, cast: Debate, at: str) -> Change:
 
 
 def _as_now(agent: Agent, known: Agent | None) -> Agent:
-    """An agent as it is now; one that was deleted stays, also where another has its id."""
+    """An agent as it is now. One that was deleted stays, even if another has its id."""
     return known if known and known.created_at == agent.created_at else agent
 
 
 def _settled(board: Board, now: float) -> Station:
-    """The station with the air free, where what was on it has ended."""
+    """The station, with the air free if what was on it has ended."""
     station, debate = board.station, board.on_air
     if station.on_air is None or (debate and debate.status not in FINAL):
         return station
