@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from moot.core.debate import Debate
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.errors import (
     ConflictError,
@@ -242,7 +243,10 @@ class MootContract:
     @in_loop
     async def test_lists_come_page_by_page(self, moot: Open) -> None:
         async with moot(Stage()) as one:
-            made = [await one.create(f"Is {word} good?", start=False) for word in "abcde"]
+            made: list[Debate] = []
+            for word in "abcde":
+                made.append(await one.create(f"Is {word} good?", start=False))
+                await asyncio.sleep(0.002)  # those of one millisecond have no order
             found, search = list[str](), Search(limit=2)
             while True:
                 page = await one.find(search)
