@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -85,7 +86,8 @@ class Folder:
                 if filed_seq > debate.last_seq:
                     return None  # somebody filed what came later
                 layout = _layout(there) if filed_seq == debate.last_seq else LAYOUT
-                files, filed = made(debate, turns, events, read, layout)
+                files = contents(debate, turns, events, read, layout)
+                filed = _filed(files.get(REPORT[0]))
                 manifest = files.pop(MANIFEST)
                 if _tell_alike(there, manifest):  # what was said is filed: a council's is, before
                     # its end. An edit of it stays to be found; the report is made anew
@@ -274,19 +276,9 @@ def contents(
     layout: int = LAYOUT,
 ) -> dict[str, bytes]:
     """Every file of the folder, the manifest last: a replay makes them again, to compare."""
-    return made(debate, turns, events, read, layout)[0]
-
-
-def made(
-    debate: Debate,
-    turns: Sequence[Turn],
-    events: Sequence[StatusChanged],
-    read: Read,
-    layout: int,
-) -> tuple[dict[str, bytes], Filed]:
-    """The files by the rules of that layout, and what became of the report."""
     files = {"request.json": as_json(codec.request(debate))}
-    for number, group in groupby(sorted(turns, key=_place), key=lambda turn: turn.round):
+    in_rounds = sorted(turns, key=attrgetter("round", "seq"))
+    for number, group in groupby(in_rounds, key=attrgetter("round")):
         said = rounds.document(debate, list(group), turns)
         files[f"rounds/round-{number}.json"] = as_json(said)
     if debate.outcome:
@@ -303,8 +295,7 @@ def made(
     }
     files["transcript.json"] = as_json(whole)
     files["transcript.md"] = transcript.markdown(debate, turns, layout).encode()
-    reported, filed = _report(debate, turns, read, layout)
-    files |= reported
+    files |= _report(debate, turns, read, layout)
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     manifest = {
         "layout": layout,
@@ -312,30 +303,29 @@ def made(
         "lastSeq": debate.last_seq,
         "files": hashes,
     }
-    return {**files, MANIFEST: as_json(manifest)}, filed
+    return {**files, MANIFEST: as_json(manifest)}
 
 
 def _digest(received: Mapping[str, Any]) -> str:
     return hashlib.sha256(codec.dumps(received).encode()).hexdigest()[:32]
 
 
-def _report(
-    debate: Debate, turns: Sequence[Turn], read: Read, layout: int
-) -> tuple[dict[str, bytes], Filed]:
+def _report(debate: Debate, turns: Sequence[Turn], read: Read, layout: int) -> dict[str, bytes]:
     """The report's files: all of them or, if it cannot be made, none. What was said is worth more
     than what is made of it, so that the others are written all the same."""
     try:
         told = report.report(debate, turns, read, layout)
-        files = {
-            "report.json": as_json(told),
-            "report.md": report_text.markdown(told, layout).encode(),
-            "report.html": report_page.html(told, layout).encode(),
-        }
-        return files, Filed(report.brief(told))
+        made = as_json(told), report_text.markdown(told).encode(), report_page.html(told).encode()
+        return dict(zip(REPORT, made, strict=True))
     except Exception as error:  # whatever was said, it must not keep the debate from being filed
-        name = type(error).__name__
-        log.warning("the report of %s could not be made: %s", debate.id, name)
-        return {}, Filed("", f"The report could not be made ({name}).")
+        log.warning("the report of %s could not be made: %r", debate.id, error)
+        return {}
+
+
+def _filed(told: bytes | None) -> Filed:
+    if told is None:
+        return Filed("", "The report could not be made; the log says why.")
+    return Filed(report.brief(json.loads(told)))
 
 
 def record(debate: Debate, turns: Sequence[Turn]) -> dict[str, bytes]:
@@ -349,10 +339,6 @@ def record(debate: Debate, turns: Sequence[Turn]) -> dict[str, bytes]:
         came_to.path: as_json(came_to.record),
         came_to.path.removesuffix(".json") + ".md": packet_text.document(came_to).encode(),
     }
-
-
-def _place(turn: Turn) -> tuple[int, int]:
-    return (turn.round, turn.seq)
 
 
 def as_json(value: Any) -> bytes:

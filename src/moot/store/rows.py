@@ -1,25 +1,37 @@
 """Nouns as rows and back: most fields are columns of the same name and value."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from operator import itemgetter
-from typing import Any, Generic, TypeVar
+from functools import cache
+from operator import attrgetter, itemgetter
+from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Table, bindparam, delete, select
 
 from moot.core.debate import Usage
 from moot.store.query import Connection, Query, adding, by, changing
 
-T = TypeVar("T")
+
+class Noun(Protocol):
+    @property
+    def id(self) -> str: ...
 
 
-def same(noun: type[Any], table: Table, *but: str) -> list[str]:
+T = TypeVar("T", bound=Noun)
+
+
+def same(noun: type[Any], table: Table, *but: str) -> tuple[str, ...]:
     """The fields of a noun that its row holds as they are."""
-    return [f.name for f in fields(noun) if f.name in table.c and f.name not in but]
+    return tuple(f.name for f in fields(noun) if f.name in table.c and f.name not in but)
 
 
-def picked(noun: Any, names: Iterable[str]) -> dict[str, Any]:
-    return {name: getattr(noun, name) for name in names}
+@cache
+def _getter(names: tuple[str, ...]) -> "attrgetter[tuple[Any, ...]]":
+    return attrgetter(*names)  # twice as fast as asking one by one
+
+
+def picked(noun: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    return dict(zip(names, _getter(names)(noun), strict=True))
 
 
 def usage_row(usage: Usage) -> dict[str, Any]:
@@ -74,6 +86,16 @@ class Named(Generic[T]):
     def change(self, conn: Connection, one: T) -> None:
         row = self._row(one)
         self._change.run(conn, {**row, "b_id": row["id"]})
+
+    def keep(
+        self, conn: Connection, ids: Sequence[str], change: Callable[[Mapping[str, T]], Sequence[T]]
+    ) -> list[T]:
+        """Give those of the ids to `change`, under their locks, and keep what it makes of them."""
+        known = {one.id: one for one in self.find(conn, ids, lock=True)}
+        made = list(change(known))
+        for one in made:
+            (self.change if one.id in known else self.add)(conn, one)
+        return made
 
     def remove(self, conn: Connection, id_: str) -> None:
         self._remove.run(conn, {"id": id_})

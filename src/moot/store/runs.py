@@ -5,6 +5,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import astuple, fields
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import ARRAY, Text, bindparam, func, select, text, update
@@ -16,7 +17,7 @@ from moot.errors import NotFoundError
 from moot.ports import Held, Unfinished
 from moot.store import search
 from moot.store.query import Connection, Query, adding, any_of, by, changing, keeping, parts
-from moot.store.rows import same, usage_of, usage_row
+from moot.store.rows import picked, same, usage_of, usage_row
 from moot.store.tables import formats, runs
 from moot.wire import codec
 
@@ -36,7 +37,7 @@ _AT_REST = (
     "files_seq", "ended_at", "phases", "outcome", "tries",
 )  # fmt: skip
 _OUTCOME = [field.name for field in fields(Decision)]
-_CURSOR = ("next_round", "next_stage", "next_actor", "next_target", "wave_done")
+_cursor = itemgetter("next_round", "next_stage", "next_actor", "next_target", "wave_done")
 _SAME = same(
     Debate, runs, "participants", "host", "options", "limits", "brief", "received", "phases",
     "warnings", "failure", "tries", "degraded",
@@ -125,7 +126,7 @@ def change(conn: Connection, before: Debate, after: Debate) -> None:
     def stay(names: Sequence[str]) -> bool:
         return all(old[name] is new[name] or old[name] == new[name] for name in names)
 
-    row = {"b_id": after.id, **_plain(after)}
+    row = {"b_id": after.id, **new, **_progress(after)}  # no statement asks for all of it
     if not stay(_AT_REST):
         CHANGE.run(conn, row | _at_rest(after))
     else:
@@ -208,7 +209,8 @@ def outdated(conn: Connection, debate_id: str) -> None:
 def encoded(debate: Debate) -> dict[str, Any]:
     """A debate's whole row."""
     return {
-        **_plain(debate),
+        **picked(debate, _SAME),
+        **_progress(debate),
         **_at_rest(debate),
         "format": debate.format,
         "format_digest": digest(debate.rules),
@@ -221,11 +223,10 @@ def encoded(debate: Debate) -> dict[str, Any]:
     }
 
 
-def _plain(debate: Debate) -> dict[str, Any]:
-    """All that is not JSON, and may change with a turn."""
-    known, cursor = debate.__dict__, debate.cursor
+def _progress(debate: Debate) -> dict[str, Any]:
+    """What a turn changes, and has another form in the row."""
+    cursor = debate.cursor
     return {
-        **{name: known[name] for name in _SAME},
         **usage_row(debate.usage),
         "degraded": int(debate.degraded),
         "next_round": cursor.next_round,
@@ -272,10 +273,10 @@ def decoded(conn: Connection, row: dict[str, Any]) -> Debate:
         host=codec.read_participants(host)[0] if host else None,
         options=codec.read_options(row["options"]),
         limits=codec.read_limits(row["limits"]),
-        cursor=Cursor(*(row[name] for name in _CURSOR)),
+        cursor=Cursor(*_cursor(row)),
         turn_count=row["turns"],
         degraded=bool(row["degraded"]),
-        warnings=tuple(json.loads(row["warnings"])),
+        warnings=_warnings(row["warnings"]),
         failure=codec.read_failure(row["failure"]),
         usage=usage_of(row),
         brief=json.loads(row["brief"]),
@@ -286,6 +287,12 @@ def decoded(conn: Connection, row: dict[str, Any]) -> Debate:
     )
 
 
+@lru_cache(maxsize=1024)
+def _warnings(text_: str) -> tuple[str, ...]:
+    return tuple(json.loads(text_))
+
+
+@lru_cache(maxsize=1024)
 def _tries(text_: str) -> tuple[tuple[StepKey, int], ...]:
     return tuple(((number, actor, target), n) for (number, actor, target), n in json.loads(text_))
 

@@ -70,18 +70,6 @@ def _station(row: dict[str, Any]) -> Station:
 stations = Named(table, _row, _station)
 
 
-def _keep_agents(
-    conn: Connection,
-    ids: Sequence[str],
-    change: Callable[[Mapping[str, Agent]], Sequence[Agent]],
-) -> list[Agent]:
-    known = {one.id: one for one in agents.find(conn, ids)}
-    made = list(change(known))
-    for one in made:
-        (agents.change if one.id in known else agents.add)(conn, one)
-    return made
-
-
 def _delete_agent(conn: Connection, agent_id: str) -> None:
     agents.remove(conn, agent_id)
     on = [one.id for one in stations.find(conn) if agent_id in one.agents]
@@ -89,18 +77,6 @@ def _delete_agent(conn: Connection, agent_id: str) -> None:
         left = tuple(one for one in known.agents if one != agent_id)
         short = replace(known, agents=left)
         _keep(conn, replace(short, trouble=shortage(short) or known.trouble))
-
-
-def _keep_stations(
-    conn: Connection,
-    ids: Sequence[str],
-    change: Callable[[Mapping[str, Station]], Sequence[Station]],
-) -> list[Station]:
-    known = {one.id: one for one in stations.find(conn, ids, lock=True)}
-    made = list(change(known))
-    for one in made:
-        (_keep if one.id in known else stations.add)(conn, one)
-    return made
 
 
 def _delete_station(
@@ -152,12 +128,12 @@ def _aired(conn: Connection, station_id: str, limit: int) -> list[Conversation]:
 class SqlStations(OnDatabase):
     """Agents, stations and what they air, in a SQL database."""
 
-    agents = reads(agents.find)
-    keep_agents = writes(_keep_agents)
+    keep_agents = writes(agents.keep)
     delete_agent = writes(_delete_agent)
-    stations = reads(stations.find)
-    keep_stations = writes(_keep_stations)
+    agents = reads(agents.find)
+    keep_stations = writes(stations.keep)
     delete_station = writes(_delete_station)
+    stations = reads(stations.find)
     due = reads(_due)
     board = reads(_look)
     on = writes(_on)
