@@ -112,7 +112,7 @@ class Writer:
 
 
 def _run_group(driver: sqlite3.Connection, conn: Connection, group: Sequence[Job]) -> None:
-    """One transaction for all. Who is refused before writing anything has nothing to undo."""
+    """One transaction for all. A job that is refused before it writes has nothing to undo."""
     driver.execute("BEGIN IMMEDIATE")
     version = driver.execute("PRAGMA data_version").fetchone()[0]
     if version != conn.version:  # another connection wrote: what was seen may be old

@@ -52,7 +52,7 @@ class FormatFiles:
         return [found for _, found in self._each() if isinstance(found, Format)]
 
     def problems(self, *, paths: bool = False) -> list[FormatProblem]:
-        """What is wrong with files of the user's own; with `paths`, for who can open them here."""
+        """What is wrong with files of the user's own; with `paths`, for those who can open them."""
         hidden = "" if paths else f"{self._folder}{os.sep}"
         return [
             FormatProblem(f"{name}.toml", found.message.removeprefix(hidden))
@@ -61,7 +61,7 @@ class FormatFiles:
         ]
 
     def _each(self) -> Iterator[tuple[str, Format | InputError]]:
-        """Every format or, of a file that is none, what is wrong with it."""
+        """Every format or, if a file is not a format, what is wrong with it."""
         for name in self.names():
             try:
                 yield name, self.get(name)

@@ -76,7 +76,7 @@ STATUS = "SELECT pg_xact_status(%s::xid8)"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Which database, how it is reached, and what it is called where a person reads of it."""
+    """Which database, how it is reached, and what people call it."""
 
     params: dict[str, Any] = field(repr=False)
     name: str
@@ -131,7 +131,7 @@ class Patience:
     began: float = field(default_factory=time.monotonic)
 
     def bear(self, error: Exception) -> None:
-        """Wait, or raise what cannot be helped by waiting."""
+        """Wait, or raise what waiting does not mend."""
         if isinstance(error, psycopg.IntegrityError):
             raise DuplicateError(str(error)) from error
         if isinstance(error, psycopg.DataError):  # a value that no column takes
@@ -191,7 +191,7 @@ class PostgresDatabase:
         self._local = threading.local()
         self._lock = threading.Lock()
         self._drivers: set[Driver] = set()
-        self._ending = threading.Event()  # who tries again gives up
+        self._ending = threading.Event()  # whoever tries again gives up
         self._ended = threading.Event()  # nothing is begun any more
         self._ahead: float | None = None  # of this machine's monotonic clock
         self._together = Together("moot-postgres", self._write_together, TOGETHER)
@@ -505,7 +505,7 @@ def _passing(error: Exception) -> bool:
 
 
 def _shut_out(error: BaseException) -> bool:
-    """Refused at the door, where libpq gives words and no code."""
+    """Whether the server refused the connection: libpq then gives words, and no code."""
     if not isinstance(error, psycopg.OperationalError) or error.sqlstate:
         return False
     return any(words in str(error) for words in SHUT_OUT)

@@ -96,7 +96,7 @@ class DisagreeError(MootError):
 def examine(
     home: Path, database: Path | str, debate_id: str, disabled: Collection[str] = ()
 ) -> Examined:
-    """A debate's files, and what the database says, where there is one. Nothing is written."""
+    """A debate's files, and what the database says, if there is one. Nothing is written."""
     replay = read_folder(home, debate_id)
     rows, trouble = look(database, debate_id)
     if not replay.found and rows is None:
@@ -298,7 +298,7 @@ async def reindex(database: SqlDatabase, home: Path, *, from_files: bool = False
 
 
 def _folders(home: Path) -> list[str]:
-    """The debates that have a folder; whatever else lies there is none of ours."""
+    """The debates that have a folder; whatever else is there does not belong to moot."""
     root = home / "records" / "debates"
     found: list[str] = []
     for path in sorted(root.iterdir()) if root.is_dir() else ():
@@ -347,7 +347,7 @@ def index(conn: Connection, replay: Replay) -> bool:
     debate = replay.debate
     if debate is None:
         raise DisagreeError(list(replay.issues))
-    runs.LOCKED.rows(conn, {"id": debate.id})  # where others write, too, they wait
+    runs.LOCKED.rows(conn, {"id": debate.id})  # others who write to it wait
     before = rows_of(conn, debate.id)
     if before and before.debate.last_seq > debate.last_seq:
         return False  # it has gone on since its files were written

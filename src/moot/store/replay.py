@@ -162,7 +162,8 @@ class _Folder:
                     room -= len(self.data[path])
             if not (names or below) and inside not in (self.root, self.root / "rounds"):
                 self.add(
-                    inside.relative_to(self.root).as_posix(), "an empty folder that is not ours."
+                    inside.relative_to(self.root).as_posix(),
+                    "an empty folder that moot did not make.",
                 )
 
     def _unreadable(self, error: OSError) -> None:

@@ -69,7 +69,7 @@ def change(
     *,
     refile: bool = False,
 ) -> ReportRow:
-    runs.load(conn, debate_id, lock=True)  # one at a time, also where there is no row yet
+    runs.load(conn, debate_id, lock=True)  # one at a time, even if there is no row yet
     row = move(of_debate(conn, debate_id))
     keep(conn, row)
     if refile:
