@@ -39,6 +39,7 @@ from moot.store.piped import Answer, Driver, Piped  # after the sentence on what
 logging.getLogger("psycopg").setLevel(logging.ERROR)  # what it warns of is dealt with here
 
 T = TypeVar("T")
+Run = Callable[[Callable[[Connection], Any]], Any]
 TOGETHER = 64  # writes that one transaction holds at the most
 PATIENCE_SECONDS = 30.0  # how long a server may be away before whoever waits hears of it
 STARTING_SECONDS = 5.0  # the same, for whoever has only just been started
@@ -210,7 +211,7 @@ class PostgresDatabase:
         """
         began = time.monotonic()
         self._check_open()
-        asked = self._together.ask(fn, row) if row else self._in_pool(lambda: self._alone(fn))
+        asked = self._together.ask(fn, row) if row else self._in_pool(self._alone, fn)
         result = await asked
         if self._timed:
             self._timed(time.monotonic() - began)
@@ -219,7 +220,7 @@ class PostgresDatabase:
     async def read(self, fn: Callable[[Connection], T]) -> T:
         """Run `fn` on what is committed, with no transaction around it."""
         self._check_open()
-        return await self._in_pool(lambda: self.read_now(fn))
+        return await self._in_pool(self.read_now, fn)
 
     async def ping(self) -> None:
         """Raises StorageError if a write would fail."""
@@ -259,9 +260,11 @@ class PostgresDatabase:
         if self._ending.is_set():
             raise StorageError(f"{self.place.name} is being closed.")
 
-    async def _in_pool(self, work: Callable[[], T]) -> T:
+    async def _in_pool(self, run: Run, fn: Callable[[Connection], T]) -> T:
         loop = asyncio.get_running_loop()
-        return await asyncio.shield(loop.run_in_executor(self._pool, work))
+        job = Job(fn, loop, loop.create_future())
+        self._pool.submit(_do, run, job)
+        return await job.future
 
     # --- what is written together ---
 
@@ -270,7 +273,7 @@ class PostgresDatabase:
         self._share(jobs)
         for job in jobs:
             if job.apart:
-                self._pool.submit(self._do_apart, job)
+                self._pool.submit(_do, self._alone, job)
 
     def _share(self, jobs: Sequence[Job]) -> None:
         """All that can be done in one transaction; what is to be done apart is marked so."""
@@ -303,16 +306,6 @@ class PostgresDatabase:
                 piped.forget()
                 job.error = error
 
-    def _do_apart(self, job: Job) -> None:
-        self._do_alone(job)
-        deliver([job])
-
-    def _do_alone(self, job: Job) -> None:
-        try:
-            job.error, job.result = None, self._alone(job.fn)
-        except BaseException as error:  # whoever waits must hear of it, whatever it is
-            job.error = error
-
     def write_now(self, jobs: Sequence[Job]) -> None:
         """Do these in the calling thread, as the threads here would; each has its result then.
 
@@ -322,7 +315,7 @@ class PostgresDatabase:
             self._share(shared)
         for job in jobs:
             if job.apart or not job.row:
-                self._do_alone(job)
+                _settle(self._alone, job)
 
     def read_now(self, fn: Callable[[Connection], T]) -> T:
         """The same, for a read."""
@@ -481,6 +474,18 @@ def reading(url: str, seconds: float = 0.0) -> Generator[Connection]:
             yield Connection("postgresql", driver)
         except psycopg.Error as error:
             raise place.trouble(error) from error
+
+
+def _do(run: Run, job: Job) -> None:
+    _settle(run, job)
+    deliver([job])
+
+
+def _settle(run: Run, job: Job) -> None:
+    try:
+        job.error, job.result = None, run(job.fn)
+    except BaseException as error:  # whoever waits must hear of it, whatever it is
+        job.error = error
 
 
 def _first(error: BaseException) -> BaseException:

@@ -45,14 +45,9 @@ def usage_row(usage: Usage) -> dict[str, Any]:
 
 
 def usage_of(row: Mapping[str, Any]) -> Usage:
-    """Some tables do not count calls, or do not say what is estimated."""
-    return Usage(
-        row["input_tokens"],
-        row["output_tokens"],
-        row["cost_usd"],
-        row.get("calls", 0),
-        bool(row.get("estimated")),
-    )
+    """Some tables do not count calls, and do not say what is estimated."""
+    more = (row["calls"], bool(row["estimated"])) if "calls" in row else ()
+    return Usage(row["input_tokens"], row["output_tokens"], row["cost_usd"], *more)
 
 
 class Named(Generic[T]):
