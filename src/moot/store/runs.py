@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, fields
 from functools import lru_cache
 from operator import itemgetter
@@ -43,6 +43,7 @@ _SAME = same(
     "warnings", "failure", "tries", "degraded",
 )  # fmt: skip
 
+_same: Callable[[Any], tuple[Any, ...]] = itemgetter(*_SAME)
 _known: dict[str, Format] = {}
 """Formats by their digest: the same rules wherever they are kept."""
 
@@ -264,10 +265,10 @@ def _format(conn: Connection, digest_: str) -> Format:
 
 def decoded(conn: Connection, row: dict[str, Any]) -> Debate:
     """The debate of a row."""
-    host, received = row["host"], row["received"]
+    host, received, brief = row["host"], row["received"], row["brief"]
     decided = row["selected_option"] is not None
     return Debate(
-        **{name: row[name] for name in _SAME},
+        **dict(zip(_SAME, _same(row), strict=True)),
         rules=_format(conn, row["format_digest"]),
         participants=codec.read_participants(row["participants"]),
         host=codec.read_participants(host)[0] if host else None,
@@ -279,7 +280,7 @@ def decoded(conn: Connection, row: dict[str, Any]) -> Debate:
         warnings=_warnings(row["warnings"]),
         failure=codec.read_failure(row["failure"]),
         usage=usage_of(row),
-        brief=json.loads(row["brief"]),
+        brief=json.loads(brief) if brief != "{}" else {},
         phases=_phases(row["phases"]),
         outcome=Decision(*(row[name] for name in _OUTCOME)) if decided else None,
         received=json.loads(received) if received else None,
