@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, fields
 from functools import lru_cache
 from operator import itemgetter
@@ -43,7 +43,6 @@ _SAME = same(
     "warnings", "failure", "tries", "degraded",
 )  # fmt: skip
 
-_same: Callable[[Any], tuple[Any, ...]] = itemgetter(*_SAME)
 _known: dict[str, Format] = {}
 """Formats by their digest: the same rules wherever they are kept."""
 
@@ -268,7 +267,7 @@ def decoded(conn: Connection, row: dict[str, Any]) -> Debate:
     host, received, brief = row["host"], row["received"], row["brief"]
     decided = row["selected_option"] is not None
     return Debate(
-        **dict(zip(_SAME, _same(row), strict=True)),
+        **{name: row[name] for name in _SAME},
         rules=_format(conn, row["format_digest"]),
         participants=codec.read_participants(row["participants"]),
         host=codec.read_participants(host)[0] if host else None,
