@@ -10,7 +10,7 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
@@ -25,7 +25,6 @@ MAX_TRACE = 8_000  # of a traceback; its end is kept, for there stands what went
 _MAX_ITEMS = 20  # of an extra field that is a list or a mapping
 _MAX_DEPTH = 4
 _MIN_SECRET = 8  # characters; masking less would mask words
-_MASK = "***"
 
 _OWN = ("moot", "uvicorn", "uvicorn.error")
 _RECORD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName", "color_message"}
@@ -42,7 +41,7 @@ def configure(style: Style, level: str, secrets: Sequence[str] = ()) -> None:
 
     What other libraries warn of goes the same way, because Python would print it unmasked.
     """
-    mask = Mask(secrets)
+    mask = _mask(secrets)
     formatter = JsonLines(mask) if style == "json" else TextLines(mask, _is_terminal())
     wanted = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
     for name in _OWN:
@@ -61,23 +60,18 @@ def begin(settings: Settings) -> None:
     configure(style, settings.log_level, settings.secrets())
 
 
-class Mask:
-    """Replaces secrets by "***", also where they are quoted, in a literal or in an address."""
-
-    def __init__(self, secrets: Sequence[str]) -> None:
-        bare = (secret.strip() for secret in secrets)
-        forms = {form for secret in bare if len(secret) >= _MIN_SECRET for form in _forms(secret)}
-        # The longest first: one secret may begin with another.
-        pattern = "|".join(map(re.escape, sorted(forms, key=len, reverse=True)))
-        self._pattern = re.compile(pattern) if pattern else None
-
-    def __call__(self, text: str) -> str:
-        return self._pattern.sub(_MASK, text) if self._pattern else text
-
-
-def _forms(secret: str) -> set[str]:
-    quoted = quote(secret, safe="", errors="replace")
-    return {secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], quoted}
+def _mask(secrets: Sequence[str]) -> Callable[[str], str]:
+    """Replaces secrets by "***", also if they are quoted, in a literal or in a URL."""
+    forms: set[str] = set()
+    for secret in (secret.strip() for secret in secrets):
+        if len(secret) >= _MIN_SECRET:
+            quoted = quote(secret, safe="", errors="replace")
+            forms |= {secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], quoted}
+    if not forms:
+        return str
+    # The longest first: one secret may begin with another.
+    pattern = re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
+    return lambda text: pattern.sub("***", text)
 
 
 class _Stderr(logging.Handler):
@@ -103,7 +97,7 @@ class _Stderr(logging.Handler):
 class _Lines(logging.Formatter):
     """What both styles share: the parts of a record, masked and cut."""
 
-    def __init__(self, mask: Mask) -> None:
+    def __init__(self, mask: Callable[[str], str]) -> None:
         super().__init__()
         self._mask = mask
 
@@ -127,7 +121,7 @@ class _Lines(logging.Formatter):
         return {self._text(name): self._field(value) for name, value in added.items()}
 
     def _field(self, value: object) -> Any:
-        """A value as JSON can hold it; as a text that is cut, where it is large."""
+        """A value as JSON can hold it; as a text that is cut if it is large."""
         try:
             plain = self._plain(value, _MAX_DEPTH)
             written = json.dumps(plain)
@@ -172,9 +166,9 @@ class JsonLines(_Lines):
 
 
 class TextLines(_Lines):
-    """The time, the level where it is worth a word, and the message."""
+    """The time, the level if it is worth a word, and the message."""
 
-    def __init__(self, mask: Mask, coloured: bool = False) -> None:
+    def __init__(self, mask: Callable[[str], str], coloured: bool = False) -> None:
         super().__init__(mask)
         self._coloured = coloured
 

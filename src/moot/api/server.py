@@ -20,7 +20,7 @@ from moot.errors import InputError
 HEAD_SECONDS = 10.0
 """How long a client may take for the head of a request."""
 BODY_SECONDS = 22.0
-"""And for its body, also where nobody reads it; the gate refuses, in words, a little sooner."""
+"""And for its body, also if nobody reads it; the gate refuses, in words, a little sooner."""
 HEAD_BYTES = 64 * 1024
 WRITE_BUFFER = 16 * 1024
 """Bytes that wait for one client before its stream waits too; the system's buffer comes on top."""
@@ -149,7 +149,7 @@ def listen(host: str, port: int) -> socket.socket:
         sock.close()
         if isinstance(error, socket.gaierror | UnicodeError) or error.errno == errno.EADDRNOTAVAIL:
             raise InputError(
-                f"{host} is no address of this machine. Choose another with --host or MOOT_HOST.",
+                f"{host} is not an address of this machine. Choose one with --host or MOOT_HOST.",
                 "host",
             ) from None
         raise InputError(

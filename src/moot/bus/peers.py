@@ -11,7 +11,7 @@ from moot.bus.datagrams import NAME
 
 log = logging.getLogger(__name__)
 
-BUFFER = 1 << 18  # bytes; where less is the system's rule, it is less
+BUFFER = 1 << 18  # bytes; less if the system allows no more
 
 
 class Peers:

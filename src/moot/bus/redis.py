@@ -297,7 +297,7 @@ class Interest:
 
 
 def _called_off() -> bool:
-    """Whether this task was cancelled: redis swallows that where a reply comes the same moment."""
+    """Whether this task was cancelled: redis swallows that if a reply comes the same moment."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -21,8 +21,6 @@ log = logging.getLogger(__name__)
 
 WAVE = "moot.wave"
 BACKLOG = 10_000  # messages that wait to be sent while the broker is away; the rest is found later
-_NETWORK = {"socket_timeout": 5.0, "socket_connect_timeout": 5.0, "socket_keepalive": True}
-_AT_ONCE = {"max_retries": 1, "interval_start": 0}  # who sends gives up: the others wait behind it
 
 
 def make_app(url: str, queue: str, visibility_seconds: float) -> Celery:
@@ -54,8 +52,11 @@ def make_app(url: str, queue: str, visibility_seconds: float) -> Celery:
             "unacked_restore_interval": 1,
             "unacked_restore_throttle": 1,
             "global_keyprefix": f"{queue}:",
-            **_NETWORK,
-            **_AT_ONCE,
+            "socket_timeout": 5.0,
+            "socket_connect_timeout": 5.0,
+            "socket_keepalive": True,
+            "max_retries": 1,  # who sends gives up: the others wait behind it
+            "interval_start": 0,
         }
         if redis
         else {},

@@ -301,7 +301,7 @@ class SharedBusContract(BusFaults, BusContract):
                 await until(lambda ear=ear: ear.seqs("last") and "last" in ear.nudges)
                 assert 0 < len(ear.seqs()) < 200
                 assert 0 < ear.nudges.count("d") < 200
-            assert own.hints == own.nudges == [], "one's own are no news"
+            assert own.hints == own.nudges == [], "one's own are not told"
 
     @in_loop
     async def test_closing_sends_what_waits_and_then_nothing(self, make: Make) -> None:

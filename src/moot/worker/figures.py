@@ -18,7 +18,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 class _Quiet(WSGIRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  its own name for it
-        """A scrape is no news."""
+        """A scrape is not worth a line."""
 
 
 def expose(metrics: Metrics, settings: Settings) -> None:
@@ -48,7 +48,7 @@ def expose(metrics: Metrics, settings: Settings) -> None:
         )
     except OSError as error:
         raise InputError(
-            f"MOOT_METRICS_PORT: port {settings.metrics_port} cannot be had: {error.strerror}.",
+            f"MOOT_METRICS_PORT: port {settings.metrics_port} cannot be used: {error.strerror}.",
             "MOOT_METRICS_PORT",
         ) from None
     threading.Thread(target=server.serve_forever, name="moot-figures", daemon=True).start()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from moot.testing.simulation.world import Result, World
 
-MEMORY = Path("/dev/shm")  # noqa: S108  a disk in memory, where there is one
+MEMORY = Path("/dev/shm")  # noqa: S108  a disk in memory, if there is one
 
 
 def simulate(seed: int, url: str | None = None) -> Result:
