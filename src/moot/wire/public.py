@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from moot.core.debate import Debate, Turn
-from moot.core.events import Event, StatusChanged, TurnCommitted
+from moot.core.events import Event, TurnCommitted
 from moot.stations.station import Conversation, Programme
 from moot.wire import codec, codec_station, outcome_shapes, shapes
 
@@ -38,9 +38,8 @@ def event(value: Event) -> Event:
     if isinstance(value, TurnCommitted):
         shown = turn(value.turn)
         return value if shown is value.turn else replace(value, turn=shown)
-    if isinstance(value, StatusChanged):
-        return replace(value, failure=None, notice=None)
-    return value
+    hidden = dict.fromkeys(name for name in ("failure", "notice") if hasattr(value, name))
+    return replace(value, **hidden)
 
 
 def report(whole: Mapping[str, Any]) -> dict[str, Any]:
