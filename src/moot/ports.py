@@ -8,7 +8,7 @@ from moot.core import prompts
 from moot.core.change import Change
 from moot.core.course import Plan
 from moot.core.debate import NO_USAGE, Debate, Turn, Usage
-from moot.core.events import Delta, Event, Speech, StatusChanged
+from moot.core.events import Delta, Event, Speech
 from moot.core.format import Effort, Format
 from moot.core.prompts import Message
 from moot.core.request import Normalize
@@ -393,7 +393,7 @@ class Records(Protocol):
         self,
         debate: Debate,
         turns: Sequence[Turn],
-        events: Sequence[StatusChanged] = (),
+        events: Sequence[Event] = (),
         read: Read = None,
     ) -> Filed | None:
         """Write all files of a debate, each whole or not at all. Blocking.

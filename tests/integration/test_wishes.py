@@ -7,7 +7,7 @@ import pytest
 from moot.bootstrap import Instead
 from moot.core import moves, verbs
 from moot.core.debate import Debate, Failure, Turn
-from moot.core.events import StatusChanged
+from moot.core.events import Event
 from moot.errors import (
     ProviderRefusedError,
     StateError,
@@ -150,7 +150,7 @@ def test_a_stop_that_comes_while_the_decision_is_filed_is_obeyed(settings: Setti
             self,
             debate: Debate,
             turns: Sequence[Turn],
-            events: Sequence[StatusChanged] = (),
+            events: Sequence[Event] = (),
             read: Read = None,
         ) -> Filed | None:
             filed = super().file(debate, turns, events, read)

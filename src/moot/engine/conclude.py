@@ -7,7 +7,7 @@ from typing import Literal
 from moot.core import moves, schedule
 from moot.core.change import Change, Decided
 from moot.core.debate import Debate, Failure, Phase, Turn
-from moot.core.events import StatusChanged
+from moot.core.events import TurnCommitted
 from moot.core.phases import phases, phases_due, stages_over
 from moot.core.status import StopReason
 from moot.core.times import iso
@@ -67,7 +67,7 @@ class Conclusion:
             return
         if ending.decided:  # a stop that was asked for before is filed once it is committed
             events = await said(self._store, debate)
-            events += [event for event in ending.events if isinstance(event, StatusChanged)]
+            events += [event for event in ending.events if not isinstance(event, TurnCommitted)]
             try:
                 await asyncio.to_thread(self._records.file, ending.debate, turns, events)
             except StorageError as error:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 
 from moot.core.debate import Debate
-from moot.core.events import StatusChanged
+from moot.core.events import Event, TurnCommitted
 from moot.core.status import FINAL, RUNNABLE
 from moot.engine import failpoints
 from moot.ports import Filed, Records, ReportRow, Store
@@ -125,11 +125,12 @@ def at_rest(debate: Debate) -> bool:
     return debate.status in FINAL or debate.status == "paused"
 
 
-async def said(store: Store, debate: Debate) -> list[StatusChanged]:
+async def said(store: Store, debate: Debate) -> list[Event]:
     """What the log holds beside the turns."""
-    found: list[StatusChanged] = []
+    found: list[Event] = []
     after = 0
     while after < debate.last_seq and (events := await store.events(debate.id, after)):
-        found += [e for e in events if isinstance(e, StatusChanged) and e.seq <= debate.last_seq]
+        others = [event for event in events if not isinstance(event, TurnCommitted)]
+        found += [event for event in others if event.seq <= debate.last_seq]
         after = events[-1].seq
     return found

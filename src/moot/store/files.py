@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from moot.core.debate import Debate, Turn
-from moot.core.events import StatusChanged
+from moot.core.events import Event
 from moot.core.format import digest
 from moot.errors import StorageError
 from moot.outcome.record import record_path
@@ -71,7 +71,7 @@ class Folder:
         self,
         debate: Debate,
         turns: Sequence[Turn],
-        events: Sequence[StatusChanged] = (),
+        events: Sequence[Event] = (),
         read: Read = None,
     ) -> Filed | None:
         """Write all files of a debate; the manifest last, so that it never promises too much."""
@@ -271,7 +271,7 @@ def _sync(folder: Path) -> None:
 def contents(
     debate: Debate,
     turns: Sequence[Turn],
-    events: Sequence[StatusChanged],
+    events: Sequence[Event],
     read: Read = None,
     layout: int = LAYOUT,
 ) -> dict[str, bytes]:
@@ -291,7 +291,7 @@ def contents(
         "rules": digest(debate.rules),  # those of request.json, as is what was received
         **({} if debate.received is None else {"received": _digest(debate.received)}),
         "turns": [codec.turn(turn) for turn in turns],
-        "events": [{"seq": event.seq, **codec.event(event)[1]} for event in events],
+        "events": [codec.entry(event) for event in events],
     }
     files["transcript.json"] = as_json(whole)
     files["transcript.md"] = transcript.markdown(debate, turns, layout).encode()

@@ -16,7 +16,7 @@ from sqlalchemy import bindparam, delete, select, text
 from moot.core import moves
 from moot.core.change import Ended, Record
 from moot.core.debate import Debate, Turn, Usage
-from moot.core.events import StatusChanged, TurnCommitted
+from moot.core.events import Event, TurnCommitted
 from moot.core.ids import check_id
 from moot.core.status import FINAL, RUNNABLE
 from moot.errors import DuplicateError, MootError, StorageError
@@ -54,7 +54,7 @@ class Rows:
 
     debate: Debate
     turns: list[Turn]
-    events: list[StatusChanged]
+    events: list[Event]
     actions: list[dict[str, Any]]
     records: list[dict[str, Any]]
     report: ReportRow | None
@@ -150,7 +150,7 @@ def rows_of(conn: Connection, debate_id: str) -> Rows | None:
     return Rows(
         debate=runs.load(conn, debate_id),
         turns=log.turns_after(conn, debate_id, 0),
-        events=[event for event in events if isinstance(event, StatusChanged)],
+        events=[event for event in events if not isinstance(event, TurnCommitted)],
         actions=outcomes.actions_of(conn, debate_id),
         records=outcomes.RECORDS_OF.rows(conn, {"debate_id": debate_id}),
         report=reports.of_debate(conn, debate_id),
@@ -169,9 +169,7 @@ def compare(replay: Replay, rows: Rows) -> list[str]:
         issues.append(f"The files go up to seq {ours}, the database (debate_runs) to {theirs}.")
     upto = min(ours, theirs)
     issues += _compare_log("turn", "debate_turns", replay.turns, rows.turns, codec.turn, upto)
-    issues += _compare_log(
-        "event", "debate_events", replay.events, rows.events, lambda one: codec.event(one)[1], upto
-    )
+    issues += _compare_log("event", "debate_events", replay.events, rows.events, codec.entry, upto)
     if ours != theirs:
         return issues
     file, row = codec.filed(debate), codec.filed(rows.debate)

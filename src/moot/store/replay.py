@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from moot.core import schedule
 from moot.core.debate import Debate, Turn
-from moot.core.events import StatusChanged
+from moot.core.events import Event, StatusChanged
 from moot.core.format import digest
 from moot.core.ids import check_id
 from moot.core.status import FINAL, RUNNABLE
@@ -31,7 +31,7 @@ from moot.render.layout import LAYOUT, LAYOUTS
 from moot.render.reading import Read, Reading, of_report
 from moot.store import files
 from moot.store.files import MANIFEST, MAX_BYTES, REPORT, plain_bytes
-from moot.wire.codec import read_debate, read_status, read_turn
+from moot.wire.codec import read_debate, read_entry, read_turn
 
 MAX_ENTRIES = 10_000
 """Files and folders below a debate's; a debate has 2,000 rounds at most."""
@@ -52,7 +52,7 @@ class Replay:
     found: bool  # whether there is a folder at all
     debate: Debate | None  # None if request.json and transcript.json do not give one
     turns: tuple[Turn, ...]
-    events: tuple[StatusChanged, ...]
+    events: tuple[Event, ...]
     documents: Mapping[str, Any]  # every JSON file that can be read, by its name in the folder
     record: Any  # what was written back, or None
     read: Read  # what a model wrote of it, as its report says
@@ -115,7 +115,7 @@ class _Folder:
         self.documents: dict[str, Any] = {}
         self.debate: Debate | None = None
         self.turns: tuple[Turn, ...] = ()
-        self.events: tuple[StatusChanged, ...] = ()
+        self.events: tuple[Event, ...] = ()
         self.read: Read = None
         self.layout = LAYOUT
 
@@ -218,7 +218,7 @@ class _Folder:
             made = read_debate(whole["debate"], request["rules"], request.get("received"))
             self.debate = made.but(files_seq=made.last_seq, wanted=_wanted(made))
             said = _list(whole["events"])
-            self.events = tuple(read_status(made.id, one["seq"], one) for one in said)
+            self.events = tuple(read_entry(made.id, one) for one in said)
         except Exception as error:  # whatever hostile values make the validators do
             if not missing:
                 self.add("transcript.json", f"it does not give a debate: {why(error)}.")
@@ -255,8 +255,8 @@ class _Folder:
             halted or (self.layout > 1 and debate.status in RUNNABLE),
             f"it says {debate.status}, but files are written of a debate that has begun.",
         )
-        if self.events:
-            last = self.events[-1]
+        if said := [event for event in self.events if isinstance(event, StatusChanged)]:
+            last = said[-1]
             same = (last.status, last.reason, last.total) == (
                 debate.status, debate.stop_reason, debate.total
             )  # fmt: skip

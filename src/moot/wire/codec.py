@@ -184,15 +184,25 @@ def read_event(kind: str, debate_id: str, seq: Any, said: Mapping[str, Any]) -> 
         case "turn":
             return TurnCommitted(debate_id, read_turn({**said, "seq": seq}))
         case "status":
-            return read_status(debate_id, seq, said)
+            done, total = said["progress"]["done"], said["progress"]["total"]
+            own = {"debate_id": debate_id, "seq": seq, "done": done, "total": total}
+            return adapter(StatusChanged).validate_python({**said, **own})
         case _:
             raise UnknownEventError(f"there is no event of the type {kind!r}")
 
 
-def read_status(debate_id: str, seq: Any, said: Mapping[str, Any]) -> StatusChanged:
-    done, total = said["progress"]["done"], said["progress"]["total"]
-    own = {"debate_id": debate_id, "seq": seq, "done": done, "total": total}
-    return adapter(StatusChanged).validate_python({**said, **own})
+def entry(value: Event) -> dict[str, Any]:
+    """An event that is not a turn, as files keep it. Only a status does not say its type: when
+    files were first written, there was no other."""
+    kind, said = event(value)
+    return {"seq": value.seq, **({} if kind == "status" else {"type": kind}), **said}
+
+
+def read_entry(debate_id: str, said: Mapping[str, Any]) -> Event:
+    kind = str(said.get("type", "status"))
+    if kind == "turn":
+        raise UnknownEventError("a turn does not stand among the other events")
+    return read_event(kind, debate_id, said["seq"], said)
 
 
 def read_delta(debate_id: str, said: Mapping[str, Any]) -> Delta:

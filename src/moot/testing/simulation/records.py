@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from moot.core.debate import Debate, Turn
-from moot.core.events import StatusChanged
+from moot.core.events import Event
 from moot.ports import Filed
 from moot.render.reading import Read, Reading
 from moot.store.files import Folder
@@ -40,7 +40,7 @@ class SimulatedRecords(Folder):
         self,
         debate: Debate,
         turns: Sequence[Turn],
-        events: Sequence[StatusChanged] = (),
+        events: Sequence[Event] = (),
         read: Read = None,
     ) -> Filed | None:
         self._process.check_alive()
