@@ -48,6 +48,15 @@ NOUNS = {
 """What an address names, by its parameter, and where to look; else it is a debate."""
 
 
+STATUSES: dict[type[MootError], int] = {
+    NotFoundError: 404,  # which is an InputError
+    InputError: 422,
+    StateError: 409,
+    ProviderError: 502,
+    StorageError: 503,
+}
+
+
 class ProblemError(HTTPException):
     """A request that is refused, with the status and the sentence to say so."""
 
@@ -87,38 +96,30 @@ def response(
 
 
 def status_of(error: MootError) -> int:
-    if isinstance(error, NotFoundError):
-        return 404
-    if isinstance(error, InputError):
-        return 422
-    if isinstance(error, StateError):
-        return 409
-    if isinstance(error, ProviderError):
-        return 502
-    return 503 if isinstance(error, StorageError) else 500
+    return next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 500)
 
 
 def install(app: FastAPI) -> None:
     """Let every error leave as a problem document."""
-    app.add_exception_handler(MootError, _moot)
-    app.add_exception_handler(ProblemError, _refused)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _unforeseen)
+    handlers: dict[type[Exception], Any] = {
+        MootError: _moot,
+        ProblemError: _refused,
+        RequestValidationError: _invalid,
+        HTTPException: _http,
+        Exception: _unforeseen,
+    }
+    for kind, handler in handlers.items():
+        app.add_exception_handler(kind, handler)
 
 
-def _moot(_: Request, error: Exception) -> Response:
-    if not isinstance(error, MootError):
-        raise error
+def _moot(_: Request, error: MootError) -> Response:
     field = getattr(error, "field", None)
     return response(
         status_of(error), error.message, error.code, **({"field": field} if field else {})
     )
 
 
-def _refused(_: Request, error: Exception) -> Response:
-    if not isinstance(error, ProblemError):
-        raise error
+def _refused(_: Request, error: ProblemError) -> Response:
     return refusal(error)
 
 
@@ -127,10 +128,8 @@ def refusal(error: ProblemError) -> Response:
     return response(error.status_code, error.detail, error.code, headers)
 
 
-def _invalid(_: Request, error: Exception) -> Response:
+def _invalid(_: Request, error: RequestValidationError) -> Response:
     """Input that does not have the shape that the document describes."""
-    if not isinstance(error, RequestValidationError):
-        raise error
     problems = [
         {"field": _field(problem["loc"]), "message": str(problem["msg"])}
         for problem in error.errors()
@@ -169,10 +168,8 @@ def _field(place: tuple[Any, ...]) -> str:
     return name or str(place[0])
 
 
-def _http(request: Request, error: Exception) -> Response:
+def _http(request: Request, error: HTTPException) -> Response:
     """What the framework refuses: an unknown route, a method that a route does not have."""
-    if not isinstance(error, HTTPException):
-        raise error
     details = {
         400: "The body cannot be read as JSON.",
         404: "There is nothing here. GET /docs shows what there is.",

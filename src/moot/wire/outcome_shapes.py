@@ -49,22 +49,22 @@ class Statistics(Counted):
     estimated: bool
 
 
-class SpeakerOnAir(TypedDict):
+class Spoke(TypedDict):
+    """Who spoke, and what for."""
+
     id: str
     name: str
     role: str
     stance: Stance
     mainPoints: list[Point]
+
+
+class SpeakerOnAir(Spoke):
     statistics: Counted
 
 
-class ReportSpeaker(TypedDict):
-    id: str
-    name: str
-    role: str
-    stance: Stance
+class ReportSpeaker(Spoke):
     models: list[str]
-    mainPoints: list[Point]
     statistics: Statistics
 
 
