@@ -810,6 +810,17 @@ def test_a_debate_that_failed_is_final(tmp_path: Path) -> None:
 # --- refusals ---
 
 
+def test_a_plan_is_told_and_nothing_is_made(scene: Scene) -> None:
+    before = scene.http.get("/debates").json()["items"]
+    draft = {"motion": "Should we ship on Fridays?", "format": "classic"}
+    planned = scene.http.post("/plan", json=draft).json()
+    assert planned["total"] == len(planned["steps"]) == 22
+    assert scene.http.get("/debates").json()["items"] == before
+    assert scene.http.post("/plan", json={**draft, "format": "x"}).json()["field"] == "format"
+    made = scene.http.post("/debates", json={**draft, "start": False}).json()["id"]
+    assert scene.http.get(f"/debates/{made}/plan").json() == planned
+
+
 def test_an_unknown_id_is_404_everywhere(scene: Scene) -> None:
     document = scene.http.get("/openapi.json").json()
     tried = 0
@@ -822,7 +833,7 @@ def test_an_unknown_id_is_404_everywhere(scene: Scene) -> None:
                 answer = scene.do(method, path.format(**dict.fromkeys(every, wrong)))
                 assert wrong in scene.problem(answer, 404, "id")["detail"]
                 tried += 1
-    assert tried == 4 * 32
+    assert tried == 4 * 33
 
 
 def test_other_methods_and_other_paths(scene: Scene) -> None:
