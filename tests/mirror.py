@@ -137,8 +137,8 @@ class Mirror:
                 if self.gate and at > len(data) // 2:
                     self.gate.wait(20)
                 block = data[at : min(at + BLOCK, end)]
+                self.sent[path] += len(block)  # before: whoever has all of it may look at once
                 to.wfile.write(block)
-                self.sent[path] += len(block)
         except ConnectionError:
             pass  # whoever asked has gone
         to.close_connection = True

@@ -419,7 +419,7 @@ def test_a_worker_reads_a_transcript_once(tmp_path: Path, monkeypatch: pytest.Mo
     turns_after = log.turns_after
     monkeypatch.setattr(Filer, "file_round", lambda *_: None)  # it reads them too
 
-    def counted(conn: Any, debate_id: str, after: int) -> Any:
+    def counted(conn: Any, debate_id: str, after: int = 0) -> Any:
         reads.append(debate_id)
         return turns_after(conn, debate_id, after)
 

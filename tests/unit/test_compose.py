@@ -10,6 +10,7 @@ import yaml
 from pydantic import AliasChoices
 
 from moot.cli.main import app
+from moot.models.providers import VENDORS
 from moot.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +27,8 @@ SERVERS = {"postgres", "valkey"}
 def names() -> dict[str, str]:
     """Every variable that the settings read, with the field it sets."""
     found: dict[str, str] = {}
+    for vendor in VENDORS.values():
+        found |= dict.fromkeys(vendor.keys, "provider_keys") | {vendor.url: "provider_urls"}
     for field, info in Settings.model_fields.items():
         alias = info.validation_alias
         if isinstance(alias, AliasChoices):
