@@ -77,7 +77,7 @@ def test_an_agent_is_made_changed_and_deleted(browser: Browser, moot: Served) ->
 
         card.get_by_role("button", name="Delete Vera Berg").click()
         dialog = page.get_by_role("dialog", name="Delete Vera Berg?")
-        expect(dialog).to_contain_text("Debates stay as they were")
+        expect(dialog).to_contain_text("Past debates keep everything Vera Berg said.")
         dialog.get_by_role("button", name="Delete").click()
         expect(card).to_have_count(0)
         assert moot.http.get("/agents/vera-lind").status_code == 404
@@ -97,12 +97,12 @@ def test_a_file_of_agents_goes_out_and_comes_back(browser: Browser, moot: Served
 
         page.get_by_role("button", name="Import").click()
         dialog = page.get_by_role("dialog", name="Import agents")
-        pasted = dialog.get_by_label("Or its text")
+        pasted = dialog.get_by_label("Or its contents")
         pasted.fill("[[agents]]\nname = \n")
         dialog.get_by_role("button", name="Import").click()
         expect(pasted).to_have_attribute("aria-invalid", "true")
         expect(pasted).to_have_value("[[agents]]\nname = \n")
-        dialog.get_by_label("A TOML file").set_input_files(
+        dialog.get_by_label("TOML file").set_input_files(
             {"name": "a.toml", "mimeType": "application/toml", "buffer": text.encode()}
         )
         expect(pasted).to_have_value(text)
@@ -155,7 +155,7 @@ def test_a_bad_cron_line_is_said_at_its_field_and_nothing_is_lost(
             "limits": {"max_turns": 4}, "on_failure": "degrade",
         }  # fmt: skip
         assert {name: kept[name] for name in wanted} == wanted
-        expect(page.get_by_text("From the pool, as it stands")).to_be_visible()
+        expect(page.get_by_role("heading", name="Next from the pool")).to_be_visible()
 
         page.get_by_role("button", name="Edit", exact=True).click()
         form = page.get_by_role("form", name="Edit Late Line")
@@ -170,7 +170,7 @@ def test_a_bad_cron_line_is_said_at_its_field_and_nothing_is_lost(
 
         page.get_by_role("button", name="Delete").click()
         dialog = page.get_by_role("dialog", name="Delete Late Line?")
-        expect(dialog).to_contain_text("stays among the debates")
+        expect(dialog).to_contain_text("stays in your debates")
         dialog.get_by_role("button", name="Delete").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Stations")
         assert moot.http.get("/stations/late-line").status_code == 404
@@ -181,8 +181,8 @@ def schedule(page: Page, motion: str, at: str) -> None:
     form = page.get_by_role("form", name="Schedule a conversation")
     form.get_by_label("Motion").fill(motion)
     form.get_by_label("At a time").check()
-    form.get_by_label("Day and time in Asia/Tokyo").fill(at)
-    form.get_by_role("button", name="Schedule it").click()
+    form.get_by_label("Date and time in Asia/Tokyo").fill(at)
+    form.get_by_role("button", name="Schedule").click()
     expect(form).to_have_count(0)
 
 
@@ -212,7 +212,7 @@ def test_what_waits_is_moved_taken_off_and_aired(
         expect(waiting.locator("li").nth(2)).to_contain_text("First?")
         expect(waiting.get_by_role("button", name="Earlier: First?")).to_be_focused()
         assert violations(page) == []
-        expect(page.locator("main")).not_to_contain_text("changed meanwhile")
+        expect(page.locator("main")).not_to_contain_text("changed in the meantime")
         kept = moot.http.get(f"/stations/{here['id']}/conversations").json()["waiting"]
         assert [(one["motion"], one["due"][:16]) for one in kept] == [
             ("Second?", "2031-01-31T09:00"),
@@ -262,7 +262,7 @@ def test_a_saved_agent_takes_a_seat_and_old_ones_are_saved_once(
         page.get_by_role("radio", name="Duel").check()
         page.get_by_label("Motion").fill("Who sits here?")
         page.get_by_role("button", name="Next").click()
-        old = page.get_by_role("region", name="Agents from before")
+        old = page.get_by_role("region", name="Agents in this browser")
         expect(old).to_contain_text("Old Uma, Nils")
         old.get_by_role("button", name="Save them").click()
         expect(old).to_have_count(0)
@@ -285,7 +285,7 @@ def test_a_saved_agent_takes_a_seat_and_old_ones_are_saved_once(
         ]
         page = tab.open("/studio/agents")
         expect(page.get_by_role("article", name="Old Uma")).to_be_visible()
-        expect(page.get_by_role("region", name="Agents from before")).to_have_count(0)
+        expect(page.get_by_role("region", name="Agents in this browser")).to_have_count(0)
 
 
 def test_a_phone_in_the_dark_shows_it_all(browser: Browser, moot: Served) -> None:
@@ -306,4 +306,4 @@ def test_a_phone_in_the_dark_shows_it_all(browser: Browser, moot: Served) -> Non
         assert violations(page) == []
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
         page.goto(f"{moot.url}/studio/stations/nowhere")
-        expect(page.get_by_role("heading", level=1)).to_have_text("There is no such station here")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Station not found")
