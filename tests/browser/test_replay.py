@@ -208,7 +208,7 @@ def test_long_silences_are_cut_but_at_their_own_speed(
         whole = int(str(scrubber(page).get_attribute("max"))) / 1000
         assert abs(whole - length) < 0.05
         page.get_by_role("slider", name="Speed").press("ArrowRight")
-        expect(page.get_by_text("One silence")).to_contain_text("cut to 3 s")
+        expect(page.get_by_text("One silence")).to_contain_text("cut to 3 s each; at 1× played")
         assert int(str(scrubber(page).get_attribute("max"))) / 1000 < whole - 0.3
         scrubber(page).press("End")
         expect(page.locator("article.turn")).to_have_count(4)
