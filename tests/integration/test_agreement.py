@@ -80,3 +80,8 @@ def test_the_next_stage_follows_an_agreement(tmp_path: Path) -> None:
 def test_without_an_agreement_the_stage_has_all_its_rounds(tmp_path: Path) -> None:
     done, turns = run(tmp_path, ACCORD, 9)
     assert (done.stop_reason, done.total, len(turns)) == ("finished", 8, 8)
+
+
+def test_a_budget_counts_what_a_model_may_think(tmp_path: Path) -> None:
+    done, turns = run(tmp_path, ACCORD, 2, budget=4_600)  # "low" alone allows 4,096
+    assert (done.status, done.stop_reason, turns) == ("completed", "budget", [])

@@ -21,12 +21,12 @@ from moot import bootstrap
 from moot.core import answers, prompts
 from moot.core.debate import Debate
 from moot.core.format import Effort
+from moot.core.limits import NO_THINKING, THINKING, Thinking
 from moot.core.prompts import Message
 from moot.core.schedule import Step
 from moot.errors import ProviderAuthError, ProviderError, ProviderTimeoutError
 from moot.models import providers
 from moot.models.connection import _Bounded
-from moot.models.payload import BUDGETS, NO_THINKING, Thinking
 from moot.models.providers import Place, Providers
 from moot.models.router import Router
 from moot.models.speak import _left_behind
@@ -494,7 +494,7 @@ def test_an_effort_becomes_thinking_with_tokens_of_its_own(
     effort: Effort | None, schema: dict[str, Any] | None
 ) -> None:
     models = MODELS | {"claude": "claude-of-old"}
-    budget = BUDGETS.get(effort or "none", NO_THINKING).tokens
+    budget = THINKING.get(effort or "none", NO_THINKING).tokens
 
     async def thinks(router: Router, server: Wire) -> None:
         sent: dict[str, dict[str, Any]] = {}
@@ -530,7 +530,7 @@ def test_an_effort_becomes_thinking_with_tokens_of_its_own(
 def test_who_thinks_may_be_silent_for_longer_before_the_first_word(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(BUDGETS, "low", Thinking(1000, patience.seconds(30)))
+    monkeypatch.setitem(THINKING, "low", Thinking(1000, patience.seconds(30)))
 
     async def silent(router: Router, server: Wire) -> None:
         server.pause = 3 * SECONDS

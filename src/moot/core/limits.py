@@ -19,6 +19,22 @@ class Estimate:
 NOTHING = Estimate(0, 0.0)
 
 
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """What a model may think, beside what it says."""
+
+    tokens: int
+    seconds: float  # before its first word
+
+
+NO_THINKING = Thinking(0, 0.0)
+THINKING = {  # by effort; no less than pydantic-ai gives the models that take a number of tokens
+    "low": Thinking(4_096, 60.0),
+    "medium": Thinking(12_288, 150.0),
+    "high": Thinking(24_576, 300.0),
+}
+
+
 def bounded(limits: Limits) -> bool:
     return limits.max_total_tokens is not None or limits.max_cost_usd is not None
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from moot.core import answers, echo, moves, prompts, schedule
+from moot.core import answers, echo, limits, moves, prompts, schedule
 from moot.core.change import Attempt, Change, Ended, FencedError
 from moot.core.clean import clean, visible
 from moot.core.debate import Debate, Participant, StepKey, Turn, Usage
@@ -229,11 +229,12 @@ class Voice:
         return replace(reply, text=text)
 
     def estimate(self, run: Run, step: Step) -> Estimate:
-        """What a step may take at the most."""
+        """What a step may take at the most. Any model may think as long as its effort allows."""
         card = self._speaker.card(run.debate.seat(step.actor).model)
         messages, _ = prompts.render(step, run.debate, run.heard, card.window)
         tokens_in = prompts.size(messages)
-        tokens_out = step.tokens or run.debate.limits.max_turn_tokens
+        thinking = limits.THINKING.get(step.effort or "none", limits.NO_THINKING)
+        tokens_out = (step.tokens or run.debate.limits.max_turn_tokens) + thinking.tokens
         cost = tokens_in * (card.input_price or 0.0) + tokens_out * (card.output_price or 0.0)
         return Estimate(tokens_in + tokens_out, cost)
 

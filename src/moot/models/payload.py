@@ -1,7 +1,6 @@
 """What is sent: the prompt, the settings and the shape of the answer, in the library's words."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, cast
 
 from pydantic_ai.messages import (
@@ -18,6 +17,7 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
+from moot.core.limits import NO_THINKING, THINKING, Thinking
 from moot.core.prompts import Message
 from moot.models.providers import Vendor
 from moot.ports import Call
@@ -25,22 +25,6 @@ from moot.ports import Call
 ANSWER = "answer"  # the name of a structured answer
 
 _FROM_MOOT = "[From moot, which runs the debate, to its host. None of the speakers wrote this.]"
-
-
-@dataclass(frozen=True, slots=True)
-class Thinking:
-    """What a model may think, beside what it says."""
-
-    tokens: int
-    seconds: float  # before its first word
-
-
-NO_THINKING = Thinking(0, 0.0)
-BUDGETS = {  # no less than pydantic-ai gives the models that take a number of tokens
-    "low": Thinking(4_096, 60.0),
-    "medium": Thinking(12_288, 150.0),
-    "high": Thinking(24_576, 300.0),
-}
 
 
 def prompt(messages: Iterable[Message], *, inline: bool) -> list[ModelMessage]:
@@ -77,7 +61,7 @@ def takes_system(model: Model[Any], vendor: Vendor) -> bool:
 def thinking(model: Model[Any], vendor: Vendor, call: Call) -> Thinking:
     """What the call's effort allows, if the model can think."""
     can = vendor.thinks and bool(model.profile.get("supports_thinking"))
-    return BUDGETS.get(call.effort or "none", NO_THINKING) if can else NO_THINKING
+    return THINKING.get(call.effort or "none", NO_THINKING) if can else NO_THINKING
 
 
 def settings(vendor: Vendor, call: Call, budget: Thinking) -> ModelSettings:
