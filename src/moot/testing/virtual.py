@@ -100,8 +100,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             except BaseException as error:  # as a thread hands on whatever is raised in it
                 future.set_exception(error)
 
-        self.call_soon(work)
+        self._begin_thread(func, work)
         return future
+
+    def _begin_thread(self, func: Callable[..., object], work: Callable[[], None]) -> None:
+        self.call_soon(work)
 
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self)

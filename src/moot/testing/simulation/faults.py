@@ -45,6 +45,16 @@ class Faults:
         world = self._world
         return not world.healing and world.plan.kills > 0 and world.chance.random() < 0.01
 
+    def waits(self, name: str) -> float:
+        """For how long a thread that is to write files stands still first, while its process goes
+        on. Meanwhile the next worker may file what came later."""
+        world = self._world
+        prone = name == "file" and world.plan.shape == "cluster" and world.plan.stops
+        if not prone or world.healing or not world.likely():
+            return 0.0
+        world.count("stop of a thread")
+        return world.chance.random() * 10
+
     def _fault(self, seconds: float, work: Callable[[], None]) -> None:
         self._world.later(seconds, lambda: self._world.healing or work())
 

@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
+from functools import partial
 from math import inf
 from random import Random
 from typing import Any, Protocol
@@ -39,6 +40,7 @@ class ScheduledLoop(VirtualLoop):
         self.steps = 0
         self.halted = False  # by whoever has seen enough
         self.trouble: Callable[[str, BaseException | None], None] = lambda message, error: None
+        self.waits: Callable[[str], float] = lambda name: 0.0  # before a thread does what it is to
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         self.trouble(str(context.get("message")), context.get("exception"))
@@ -47,6 +49,13 @@ class ScheduledLoop(VirtualLoop):
         actor = handle._context.get(ACTOR)  # type: ignore[attr-defined]
         if actor is None or actor.alive:
             self._queues.setdefault(actor, deque()).append(handle)
+
+    def _begin_thread(self, func: Callable[..., object], work: Callable[[], None]) -> None:
+        sent = func.args[0] if isinstance(func, partial) else func  # as `to_thread` wraps it
+        if seconds := self.waits(getattr(sent, "__name__", "")):
+            self.call_later(seconds, work)
+        else:
+            self.call_soon(work)
 
     def _is_over(self, handle: asyncio.Handle) -> bool:
         """Nobody waits for what a dead process asked for, either."""

@@ -77,6 +77,7 @@ class World:
         self.checks = Checks(self)
         self.people = People(self)
         self.faults = Faults(self)
+        self.loop.waits = self.faults.waits
         self.post = Post(self)
         self.processes: list[Process] = []
         self.past: list[Process] = []  # all that there ever were
