@@ -530,12 +530,13 @@ def test_an_effort_becomes_thinking_with_tokens_of_its_own(
 def test_who_thinks_may_be_silent_for_longer_before_the_first_word(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(THINKING, "low", Thinking(1000, patience.seconds(30)))
+    thought = patience.seconds(30)
+    monkeypatch.setitem(THINKING, "low", Thinking(1000, thought))
 
     async def silent(router: Router, server: Wire) -> None:
         server.pause = 3 * SECONDS
         allowed: list[float] = []
-        model, longer = "claude:wire-thinks", SECONDS + patience.seconds(30)
+        model, longer = "claude:wire-thinks", SECONDS + thought
         asked = call(model, SECONDS, effort="low", allow=allowed.append)
         reply = await router.speak(asked, _nothing)
         assert reply.text == "".join(wire.PIECES)
