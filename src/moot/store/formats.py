@@ -24,6 +24,7 @@ LATER = tuple(
 """The other files of the package. Somebody may have had a format of such a name before moot had
 one: theirs stays what is meant."""
 BUILT_IN = (*FIRST, *LATER)
+Stamp = tuple[int, int, int] | None
 
 
 def switched_off(name: str) -> NotFoundError:
@@ -31,12 +32,12 @@ def switched_off(name: str) -> NotFoundError:
 
 
 class FormatFiles:
-    """`<home>/formats/*.toml` beside the built-in ones; each file is read once."""
+    """`<home>/formats/*.toml` beside the built-in ones. A file is read again once it has changed."""
 
     def __init__(self, home: Path, disabled: Iterable[str] = ()) -> None:
         self._folder = home / "formats"
         self.disabled = tuple(sorted(set(disabled)))
-        self._read: dict[str, Format] = {}
+        self._read: dict[str, tuple[Stamp, Format]] = {}
 
     def enabled(self, name: str) -> bool:
         return name not in self.disabled
@@ -44,9 +45,12 @@ class FormatFiles:
     def get(self, name: str) -> Format:
         if not self.enabled(name):
             raise switched_off(name)
-        if name not in self._read:
-            self._read[name] = self._find(name)
-        return self._read[name]
+        stamp = self._stamp(name)
+        known, rules = self._read.get(name, (None, None))
+        if rules is None or known != stamp:
+            rules = self._find(name)
+            self._read[name] = stamp, rules
+        return rules
 
     def all(self) -> list[Format]:
         return [found for _, found in self._each() if isinstance(found, Format)]
@@ -73,6 +77,16 @@ class FormatFiles:
         own = sorted(path.stem for path in files if not path.name.startswith("."))
         names = [*BUILT_IN, *(name for name in own if name not in BUILT_IN)]
         return [name for name in names if name not in self.disabled]
+
+    def _stamp(self, name: str) -> Stamp:
+        """What changes whenever the user's file does; None if there is none."""
+        if name in FIRST:
+            return None
+        try:
+            seen = (self._folder / f"{name}.toml").stat()
+        except (OSError, ValueError):  # no such file, or no name that a file can have
+            return None
+        return seen.st_mtime_ns, seen.st_size, seen.st_ino
 
     def _find(self, name: str) -> Format:
         own = name in LATER and (self._folder / f"{name}.toml").exists()
