@@ -101,7 +101,7 @@ def architecture() -> str:
         for path in sorted(folder.glob("*.py")):
             if package == "moot" or path.stem not in ("__init__", "__main__"):
                 said = ast.get_docstring(ast.parse(path.read_text())) or ""
-                first = re.split(r"(?<=[.:])\s+(?=[A-Z`])|\n\n", said)[0]
+                first = re.split(r"(?<=\.)\s+(?=[A-Z`])|\n\n", said)[0]
                 rows.append(f"| `{path.stem}` | {' '.join(first.split())} |")
         parts.append("\n".join(rows))
     return "\n\n".join(parts) + "\n"
