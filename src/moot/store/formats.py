@@ -32,7 +32,7 @@ def switched_off(name: str) -> NotFoundError:
 
 
 class FormatFiles:
-    """`<home>/formats/*.toml` beside the built-in ones. A file is read again once it has changed."""
+    """`<home>/formats/*.toml` beside the built-in ones. A file that changes is read again."""
 
     def __init__(self, home: Path, disabled: Iterable[str] = ()) -> None:
         self._folder = home / "formats"
