@@ -270,7 +270,7 @@ def parse(text: str, source: str) -> Format:
     """Read a format file. An error names the file, the stage and the field."""
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # a number may have more digits than Python reads
         raise InputError(f"{source}: not valid TOML: {error}", field="format") from None
     except RecursionError:
         raise InputError(f"{source}: it is nested too deeply", field="format") from None

@@ -24,6 +24,7 @@ LATER = tuple(
 """The other files of the package. Somebody may have had a format of such a name before moot had
 one: theirs stays what is meant."""
 BUILT_IN = (*FIRST, *LATER)
+MAX_BYTES = 256_000
 Stamp = tuple[int, int, int] | None
 
 
@@ -97,6 +98,10 @@ class FormatFiles:
             known = ", ".join(self.names())
             raise NotFoundError(f"There is no format {name!r}; there are {known}.", "format")
         path = self._folder / f"{name}.toml"
+        if not path.is_file():  # to read a pipe would wait for ever
+            raise InputError(f"{path} is not a file.", "format")
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(f"{path} is larger than {MAX_BYTES:,} bytes.", "format")
         try:
             text = path.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:

@@ -1,5 +1,6 @@
 """A user's format files, as a process that runs for long sees them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,20 @@ def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
     file.unlink()
     with pytest.raises(NotFoundError):
         formats.get("talk")
+
+
+def test_what_cannot_be_a_format_hides_no_other(tmp_path: Path) -> None:
+    folder = tmp_path / "formats"
+    folder.mkdir()
+    os.mkfifo(folder / "pipe.toml")
+    (folder / "zero.toml").symlink_to("/dev/zero")
+    (folder / "large.toml").write_text("#" * 300_000)
+    (folder / "digits.toml").write_text(TALK + f"max_turns = {'9' * 5000}\n")
+    (folder / "talk.toml").write_text(TALK)
+    formats = FormatFiles(tmp_path)
+    wrong = [problem.file for problem in formats.problems()]
+    assert wrong == ["digits.toml", "large.toml", "pipe.toml", "zero.toml"]
+    assert formats.all()[-1].name == "talk"
 
 
 @pytest.mark.parametrize("name", ["../talk", "a\0b", "x" * 5000, ""])
