@@ -11,6 +11,17 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.browser.browsing import Stage, line, violations, visit
 from tests.served import Served, served
 
+VOICES = """
+window.said = []
+window.SpeechSynthesisUtterance = class { constructor(text) { this.text = text } }
+Object.defineProperty(window, 'speechSynthesis', { value: {
+  getVoices: () => [{ name: 'Alice', lang: 'en-GB', voiceURI: 'alice' }],
+  addEventListener: () => undefined,
+  cancel: () => undefined, // a browser reports it later; the test says when
+  speak: (one) => window.said.push(one),
+} })
+"""
+
 
 @pytest.fixture(scope="module")
 def stage() -> Stage:
@@ -81,6 +92,22 @@ def test_an_agent_is_made_changed_and_deleted(browser: Browser, moot: Served) ->
         dialog.get_by_role("button", name="Delete").click()
         expect(card).to_have_count(0)
         assert moot.http.get("/agents/vera-lind").status_code == 404
+
+
+def test_a_voice_that_was_stopped_does_not_end_the_next_one(browser: Browser, moot: Served) -> None:
+    with visit(browser, moot.url) as tab:
+        page = tab.open("/studio/agents", script=VOICES)
+        page.get_by_role("button", name="Add an agent").click()
+        try_it = page.get_by_role("button", name="Try it")
+        stop = page.get_by_role("button", name="Stop")
+        try_it.click()
+        stop.click()
+        try_it.click()
+        expect(stop).to_be_visible()
+        page.evaluate("() => said[0].onerror()")
+        expect(stop).to_be_visible()
+        page.evaluate("() => said[1].onend()")
+        expect(try_it).to_be_visible()
 
 
 def test_a_file_of_agents_goes_out_and_comes_back(browser: Browser, moot: Served) -> None:

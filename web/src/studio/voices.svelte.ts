@@ -1,8 +1,8 @@
 /** The voices of this browser, which may load some time after the page. */
 class Voices {
   all = $state.raw<SpeechSynthesisVoice[]>([])
-  /** Whether one is being tried. */
-  speaking = $state(false)
+  /** The utterance by which one is being tried. */
+  #said = $state.raw<SpeechSynthesisUtterance | null>(null)
   readonly here = 'speechSynthesis' in globalThis
 
   constructor() {
@@ -22,21 +22,29 @@ class Voices {
     return [...new Set(this.all.map((one) => one.lang.replace('_', '-')))].sort()
   }
 
+  /** Whether one is being tried. */
+  get speaking(): boolean {
+    return this.#said !== null
+  }
+
   say(text: string, voice: { lang: string; name: string; rate: number; pitch: number }): void {
     const said = new SpeechSynthesisUtterance(text)
     if (voice.lang.trim()) said.lang = voice.lang.trim()
     said.voice = this.all.find((one) => one.name === voice.name) ?? null
     said.rate = voice.rate
     said.pitch = voice.pitch
-    said.onend = said.onerror = () => (this.speaking = false)
+    // A browser reports the end of a cancelled one later, when the next may be speaking.
+    said.onend = said.onerror = () => {
+      if (this.#said === said) this.#said = null
+    }
     speechSynthesis.cancel()
-    this.speaking = true
+    this.#said = said
     speechSynthesis.speak(said)
   }
 
   hush(): void {
     if (this.here) speechSynthesis.cancel()
-    this.speaking = false
+    this.#said = null
   }
 }
 
