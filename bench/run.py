@@ -7,7 +7,18 @@ import sys
 from collections.abc import Sequence
 from statistics import median
 
-from bench import command, council, floor, lists, machines, memory, peers, streams, throughput
+from bench import (
+    command,
+    council,
+    floor,
+    juries,
+    lists,
+    machines,
+    memory,
+    peers,
+    streams,
+    throughput,
+)
 from bench.table import Row, at_least, at_most, below, beside, show
 
 RUNS = 5
@@ -46,6 +57,7 @@ def full() -> list[Row]:
         *_size_rows(crowds[0]),
         *_process_rows(),
         *_list_rows(),
+        *_jury_rows(),
         *streams.full(),
         *_machine_rows(),
     ]
@@ -136,6 +148,11 @@ def _list_rows() -> list[Row]:
         below("a page of 50 of 1,000,000 debates", measured.slowest, 20, "ms", every),
         at_most("  the last page over the first", measured.last_over_first, 1.5, "times"),
     ]
+
+
+def _jury_rows() -> list[Row]:
+    _say("1,000 scripted debates for each planted fault, and as many clean ones")
+    return juries.rows()
 
 
 def _grown(weight: memory.Weight) -> str:

@@ -4,6 +4,7 @@ import ast
 import asyncio
 import json
 import re
+import runpy
 import tempfile
 from io import StringIO
 from pathlib import Path
@@ -60,7 +61,8 @@ async def picture() -> str:
                     screen.show(event)
                     shown += hasattr(event, "turn")
             console.print(f"\n  [dim]⋮ {made.total - shown} more turns[/dim]\n")
-            screen.outcome(await service.get(made.id), f"~/.moot/records/debates/{made.id}")
+            folder = f"~/.moot/records/debates/{made.id}"
+            screen.outcome(await service.get(made.id), folder, await service.turns(made.id))
     svg = console.export_svg(title=f'moot run "{MOTION}" --format classic')
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # no request to another host
 
@@ -112,8 +114,14 @@ def openapi() -> str:
     return json.dumps(describe(), indent=1, ensure_ascii=False) + "\n"
 
 
+def prompts() -> str:
+    """Every kind of prompt, as sent."""
+    return runpy.run_path(str(HERE / "prompts_page.py"))["page"]()
+
+
 def main() -> None:
     (HERE / "commands.md").write_text(commands())
+    (HERE / "prompts.md").write_text(prompts())
     (HERE.parent / "ARCHITECTURE.md").write_text(architecture())
     (HERE.parent / "web" / "openapi.json").write_text(openapi())
     (HERE / "run.svg").write_text(asyncio.run(picture()))

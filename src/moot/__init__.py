@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from moot.engine.service import Service
     from moot.errors import InputError, MootError, NotFoundError, ProviderError, StateError
     from moot.ports import Call, ModelCard, Moot, Reply, Speaker
-    from moot.python import Finished, replay_debate_mode, run, run_debate_mode
+    from moot.python import Finished, rejudge, replay_debate_mode, run, run_debate_mode
     from moot.settings import Settings
 
 __version__ = "0.1.0"
@@ -31,7 +31,7 @@ __version__ = "0.1.0"
 _HOMES = {
     name: module
     for module, names in {
-        "moot.python": ("Finished", "replay_debate_mode", "run", "run_debate_mode"),
+        "moot.python": ("Finished", "rejudge", "replay_debate_mode", "run", "run_debate_mode"),
         "moot.settings": ("Settings",),
         "moot.engine.service": ("Service",),
         "moot.core.format": ("Format",),
@@ -47,7 +47,7 @@ __all__ = [
     "Call", "Debate", "Delta", "Event", "Failure", "Finished", "Format", "InputError", "Limits",
     "ModelCard", "Moot", "MootError", "NotFoundError", "Participant", "ProviderError", "Reply",
     "Service", "Settings", "Speaker", "StateError", "StatusChanged", "Turn", "TurnCommitted",
-    "Usage", "__version__", "open", "replay_debate_mode", "run", "run_debate_mode",
+    "Usage", "__version__", "open", "rejudge", "replay_debate_mode", "run", "run_debate_mode",
 ]  # fmt: skip
 
 

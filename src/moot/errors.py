@@ -71,6 +71,8 @@ class ProviderError(MootError):
     code = "DEBATE_ERR_PROVIDER_UNAVAILABLE"
     retryable: ClassVar[bool] = True
     """Whether the same call, unchanged, may succeed later."""
+    cut: bool = False
+    """Whether the token limit is to blame: with more tokens, the same call may succeed."""
 
     def __init__(
         self,
@@ -81,6 +83,7 @@ class ProviderError(MootError):
         output_tokens: int = 0,
         cost_usd: float = 0.0,
         estimated: bool = False,
+        thinking_tokens: int = 0,
     ) -> None:
         super().__init__(message)
         self.retry_after = retry_after  # seconds that the provider asks us to wait
@@ -88,6 +91,7 @@ class ProviderError(MootError):
         self.output_tokens = output_tokens
         self.cost_usd = cost_usd
         self.estimated = estimated  # the provider did not report it
+        self.thinking_tokens = thinking_tokens  # of the output
 
 
 class ProviderUnavailableError(ProviderError):
@@ -132,6 +136,12 @@ class ProviderEmptyError(ProviderError):
     code = "DEBATE_ERR_PROVIDER_EMPTY"
 
 
+class ProviderUnsaidError(ProviderEmptyError):
+    """The tokens were used up before a word was said."""
+
+    cut = True
+
+
 class ProviderInvalidError(ProviderError):
     """The answer, or the response that carried it, did not have the expected shape."""
 
@@ -147,10 +157,13 @@ class ProviderRejectedError(ProviderInvalidError):
 class ProviderShapeError(ProviderInvalidError):
     """A structured answer does not have its shape. The model is shown the problem once."""
 
-    def __init__(self, message: str, *, said: str, problem: str, **used: Any) -> None:
+    def __init__(
+        self, message: str, *, said: str, problem: str, cut: bool = False, **used: Any
+    ) -> None:
         super().__init__(message, **used)
         self.said = said
         self.problem = problem
+        self.cut = cut
 
 
 class ProviderEchoError(ProviderInvalidError):
@@ -175,3 +188,15 @@ WARN_ROLE_IGNORED = "DEBATE_WARN_ROLE_IGNORED"
 WARN_FILES_AHEAD = "DEBATE_WARN_FILES_AHEAD"
 WARN_UNPRICED = "DEBATE_WARN_UNPRICED"
 WARN_WEAK_HOST = "DEBATE_WARN_WEAK_HOST"
+WARN_ONE_FAMILY = "DEBATE_WARN_ONE_FAMILY"
+WARN_JURY_OVERLAP = "DEBATE_WARN_JURY_OVERLAP"
+WARN_BALLOT_UNWEIGHED = "DEBATE_WARN_BALLOT_UNWEIGHED"
+WARN_VERDICT_UNWEIGHED = "DEBATE_WARN_VERDICT_UNWEIGHED"
+WARN_OPPOSITES_KEPT = "DEBATE_WARN_OPPOSITES_KEPT"
+WARN_MOVED_UNREASONED = "DEBATE_WARN_MOVED_UNREASONED"
+WARN_ECHO = "DEBATE_WARN_ECHO"
+WARN_QUOTE_UNVERIFIED = "DEBATE_WARN_QUOTE_UNVERIFIED"
+WARN_CUT_SHORT = "DEBATE_WARN_CUT_SHORT"
+WARN_ONE_ORDER = "DEBATE_WARN_ONE_ORDER"
+WARN_SIDE_UNHEARD = "DEBATE_WARN_SIDE_UNHEARD"
+WARN_CLAIM_UNMADE = "DEBATE_WARN_CLAIM_UNMADE"

@@ -15,6 +15,7 @@ from moot.core.request import Normalize
 from moot.core.schedule import Step
 from moot.core.status import Status
 from moot.core.voices import UNDERSTUDY
+from moot.outcome.calibration import Calibration, Hindsight, Noted
 from moot.render.export import Kind
 from moot.render.reading import Read, Reading
 from moot.stations.airing import Board, StationChange
@@ -32,6 +33,8 @@ class ModelCard:
     input_price: float | None  # USD per token; None if nobody published one
     output_price: float | None
     small: bool = False  # it needs short asks, and repeats itself
+    least: Effort | None = None
+    """The least that it thinks: "none" if it does only what is asked for. None: it cannot."""
 
 
 WHOLE = 4
@@ -286,6 +289,16 @@ class Store(Protocol):
     ) -> list[dict[str, Any]]:
         """The records that contain every word, newest first."""
         ...
+
+    async def hindsight_of(self, debate_id: str) -> Noted | None:
+        """What somebody noted of a decision later."""
+        ...
+
+    async def hindsights(self) -> list[Noted]: ...
+
+    async def keep_hindsight(self, note: Noted) -> None: ...
+
+    async def forget_hindsight(self, debate_id: str) -> None: ...
 
     async def unfinished(self, now: float) -> list[Unfinished]:
         """Debates that somebody should be advancing by now."""
@@ -646,6 +659,7 @@ class Moot(Protocol):
         limits: Mapping[str, Any] | None = None,
         on_failure: str | None = None,
         brief: Mapping[str, Any] | None = None,
+        jury: Mapping[str, Any] | None = None,
         allow_unpriced: bool = False,
         start: bool = True,
         once: Once | None = None,
@@ -696,6 +710,17 @@ class Moot(Protocol):
         """Continue without the turn that failed."""
         ...
 
+    async def rejudge(
+        self,
+        debate_id: str,
+        *,
+        jury: Mapping[str, Any] | None = None,
+        once: Once | None = None,
+    ) -> Debate:
+        """Have a jury judge a debate that has ended, with 2 calls for each juror: its `size` and
+        `models`. Returns the new debate in which it votes; the judged one stays as it is."""
+        ...
+
     async def get(self, debate_id: str) -> Debate: ...
 
     async def find(self, search: Search | None = None) -> Found:
@@ -707,6 +732,23 @@ class Moot(Protocol):
     async def packet(self, debate_id: str) -> dict[str, Any]:
         """The decision packet. Raises NotFoundError if the format makes none, and StateError if
         the debate has not decided."""
+        ...
+
+    async def verdict(self, debate_id: str) -> dict[str, Any]:
+        """The outcome: what `verdict.json` holds. Raises NotFoundError if there is none (yet)."""
+        ...
+
+    async def note_outcome(self, debate_id: str, hindsight: Hindsight | None) -> Hindsight | None:
+        """Note what came of a decision: right, wrong or mixed; None takes that back. The debate and
+        its files stay as they are. Raises StateError if nothing was decided."""
+        ...
+
+    async def noted_outcome(self, debate_id: str) -> Hindsight | None:
+        """What was noted of a decision, if anything was."""
+        ...
+
+    async def calibration(self) -> Calibration:
+        """How right the sure were: a score for each model and each jury, once enough was noted."""
         ...
 
     async def report(self, debate_id: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What `moot run`, `moot council` and `moot replay` do, for a Python program."""
+"""What `moot run`, `moot council`, `moot rejudge` and `moot replay` do, for a Python program."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,8 @@ from typing import Any
 from moot.bootstrap import load_settings, open_service, replay
 from moot.core.debate import Debate, Turn
 from moot.core.status import Status
+from moot.engine.service import Service
+from moot.outcome.result import verdict_of
 from moot.ports import Speaker
 from moot.settings import Settings
 from moot.wire import codec
@@ -30,6 +32,11 @@ class Finished:
     def status(self) -> Status:
         return self.debate.status
 
+    @property
+    def verdict(self) -> dict[str, Any] | None:
+        """The outcome, as `verdict.json` holds it; None if the debate came to none."""
+        return verdict_of(self.debate, self.turns)
+
 
 def run(
     motion: str,
@@ -40,6 +47,7 @@ def run(
     options: Mapping[str, Any] | None = None,
     limits: Mapping[str, Any] | None = None,
     on_failure: str | None = None,
+    jury: Mapping[str, Any] | None = None,
     allow_unpriced: bool = False,
     settings: Settings | None = None,
     speaker: Speaker | None = None,
@@ -56,13 +64,35 @@ def run(
                 options=options,
                 limits=limits,
                 on_failure=on_failure,
+                jury=jury,
                 allow_unpriced=allow_unpriced,
             )
-            debate = await service.wait(made.id)
-            turns = await service.turns(debate.id)
-            return Finished(debate, tuple(turns), Path(service.folder(debate.id)))
+            return await _finished(service, made)
 
     return asyncio.run(carry())
+
+
+def rejudge(
+    debate_id: str,
+    *,
+    jury: Mapping[str, Any] | None = None,
+    settings: Settings | None = None,
+    speaker: Speaker | None = None,
+) -> Finished:
+    """Have a jury judge a debate that has ended: its `size` and `models`, with 2 calls for each
+    juror. Returns the new debate in which it voted; the judged one stays as it is."""
+
+    async def carry() -> Finished:
+        async with open_service(settings, speaker=speaker) as service:
+            return await _finished(service, await service.rejudge(debate_id, jury=jury))
+
+    return asyncio.run(carry())
+
+
+async def _finished(service: Service, made: Debate) -> Finished:
+    debate = await service.wait(made.id)
+    turns = await service.turns(debate.id)
+    return Finished(debate, tuple(turns), Path(service.folder(debate.id)))
 
 
 def run_debate_mode(
@@ -83,6 +113,7 @@ def run_debate_mode(
                 "stopReason": debate.stop_reason,
                 "degraded": debate.degraded,
                 "packet": await service.packet(debate.id) if debate.outcome else None,
+                "verdict": await service.verdict(debate.id) if debate.outcome else None,
                 "warnings": list(debate.warnings),
                 "failure": codec.plain(debate.failure) if debate.failure else None,
                 "folder": service.folder(debate.id),

@@ -634,7 +634,7 @@ def test_list_and_show(home: Path, whole: dict[str, Any]) -> None:
     assert made == sorted(made, reverse=True)
     row = next(row for row in rows if row["id"] == whole["id"])
     assert set(row) == {
-        "id", "motion", "format", "status", "stage", "round", "progress", "degraded",
+        "id", "motion", "format", "status", "stage", "round", "progress", "degraded", "outcome",
         "created_at", "updated_at",
     }  # fmt: skip
     assert (row["status"], row["progress"]) == ("completed", {"done": 6, "total": 6})

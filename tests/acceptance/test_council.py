@@ -100,7 +100,7 @@ def test_the_whole_of_it(settings: Settings) -> None:
     record = settings.home / "records" / "decisions" / f"{debate.id}.json"
     assert made["trace"]["evidenceRefs"][-1] == f"writeback:{record.relative_to(settings.home)}"
     assert json.loads(record.read_text())["runId"] == debate.id
-    assert record.with_suffix(".md").read_text().startswith("# Ship it")
+    assert record.with_suffix(".md").read_text().startswith("# Decided: Ship it")
     seqs = {turn.seq for turn in turns}
     cited = [ref for ref in made["trace"]["evidenceRefs"] if ref.startswith("turn:")]
     assert cited

@@ -155,7 +155,8 @@ class Scene:
         """With the least that a method brings."""
         if method == "get":
             return self.http.get(path)
-        return self.http.request(method, path, json={})
+        least = {"outcome": "right"} if path.endswith("/outcome") else {}
+        return self.http.request(method, path, json=least)
 
     def problem(self, answer: httpx2.Response, status: int, field: str | None = None) -> Any:
         """It is a problem document, says so in a sentence, and names the field."""
@@ -409,7 +410,7 @@ def test_list(scene: Scene) -> None:
     assert [item["id"] for item in rest["items"]] == [ids[0]]
     assert rest["next"] is None
     for item in page["items"]:
-        assert item.keys() == LISTED | {"stop_reason", "failure", "usage", "place"}
+        assert item.keys() == LISTED | {"stop_reason", "failure", "usage", "place", "outcome"}
         whole = scene.get(f"/debates/{item['id']}")
         assert item == {name: whole[name] for name in item}
         assert item["progress"].keys() == {"done", "total"}
@@ -483,6 +484,13 @@ def test_packet(scene: Scene) -> None:
     found = scene.get(path)
     packet.validate(found)
     assert found["runId"] == made["id"]
+    verdict = scene.get(f"/debates/{made['id']}/verdict")
+    assert verdict["outcome"] == found["outcome"] == done["outcome"]["outcome"]
+    noted = scene.http.put(f"/debates/{made['id']}/outcome", json={"outcome": "right"})
+    assert noted.json() == scene.get(f"/debates/{made['id']}/outcome") == {"outcome": "right"}
+    assert scene.get("/calibration")["noted"] >= 1
+    again = scene.post(f"/debates/{made['id']}/rejudge", {"jury": {"size": 1}}, 201)
+    assert again["forked_from"]["id"] == made["id"]
     assert found["decision"]["selectedOption"] == done["outcome"]["selected_option"]
     file = scene.server.home / "records" / "debates" / made["id"] / "final-packet.json"
     assert json.loads(file.read_text()) == found
@@ -833,7 +841,7 @@ def test_an_unknown_id_is_404_everywhere(scene: Scene) -> None:
                 answer = scene.do(method, path.format(**dict.fromkeys(every, wrong)))
                 assert wrong in scene.problem(answer, 404, "id")["detail"]
                 tried += 1
-    assert tried == 4 * 33
+    assert tried == 4 * 37
 
 
 def test_other_methods_and_other_paths(scene: Scene) -> None:

@@ -12,7 +12,7 @@ from shutil import which
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
 from moot.api.app import serve
 from moot.api.server import listen
@@ -168,6 +168,14 @@ def tasks(browser: Browser, page: Page) -> Generator[list[float]]:
             ),
             reverse=True,
         )
+
+
+def before_verdicts(route: Route) -> None:
+    """The same debate, as if it had begun before there were verdicts."""
+    debate = route.fetch().json()
+    debate["rules"].pop("edition", None)
+    debate["outcome"].pop("outcome")
+    route.fulfill(json=debate)
 
 
 def assert_shows(page: Page, turns: list[dict[str, Any]]) -> None:

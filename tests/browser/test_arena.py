@@ -354,6 +354,33 @@ def test_a_cues_instruction_stands_above_the_hosts_words_while_they_are_spoken(
     stage.held = False
 
 
+def test_a_dialog_that_is_opened_again_at_once_stays_open(
+    browser: Browser, moot: Served, stage: Stage
+) -> None:
+    stage.held = True
+    debate = moot.create(format="duel")
+    with visit(browser, moot.url) as tab:
+        page = tab.open(f"/d/{debate['id']}")
+        page.locator("[data-state=speaking]").wait_for()
+        end = page.get_by_role("button", name="End debate")
+        end.click()
+        dialog = page.get_by_role("dialog", name="End the debate now?")
+        expect(dialog).to_be_visible()
+        was_open_again = dialog.evaluate(
+            """async (dialog, end) => {
+              const told = new Promise((go) =>
+                dialog.addEventListener('close', () => go(dialog.open), { capture: true }))
+              dialog.querySelector('button').click()
+              await null // the page closes it; the browser says so with the next frame
+              end.click()
+              return await told
+            }""",
+            page.locator(".controls .danger").element_handle(),
+        )
+        assert was_open_again
+        expect(dialog.get_by_role("button", name="Keep going")).to_be_focused()
+
+
 def test_nobody_could_give_the_closing_summary(
     browser: Browser, moot: Served, stage: Stage
 ) -> None:

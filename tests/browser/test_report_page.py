@@ -1,5 +1,6 @@
 """report.html as anybody opens it: from its file, with every text in it hostile."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from moot.render.report import report
 from moot.render.report_page import html
 from moot.testing.store_contract import AT, a_debate, a_turn
 from tests.browser.browsing import NARROW_OR_WIDE
+from tests.verdicts import GO, contested
 
 ELSEWHERE = "https://evil.example"
 EVIL = " ".join(
@@ -53,13 +55,30 @@ def a_hostile_debate() -> tuple[Debate, list[Turn], Reading]:
     return debate, turns, Reading(EVIL[:2000], points, EVIL, Usage(1, 2, 0.5, 1), AT)
 
 
+def a_hostile_verdict() -> dict[str, Any]:
+    """Every text that a model may have written is hostile."""
+    verdict: dict[str, Any] = json.loads(
+        json.dumps(contested()).replace(GO, json.dumps(EVIL)[1:-1])
+    )
+    verdict["dissent"][0] |= {"who": EVIL, "reason": EVIL}
+    verdict["moved"][0]["because"]["text"] = EVIL
+    verdict["wouldChange"][0]["text"] = verdict["openQuestions"][0]["text"] = EVIL
+    verdict["judge"] = {"name": EVIL, "choice": EVIL, "turn": 3}
+    verdict["warnings"].append(f"DEBATE_WARN_X: {EVIL}")
+    for juror in verdict["jury"]["jurors"]:
+        juror |= {"name": EVIL, "model": EVIL}
+    return verdict
+
+
 @pytest.mark.parametrize("width", NARROW_OR_WIDE)
-@pytest.mark.parametrize("by", ["extraction", "model"])
+@pytest.mark.parametrize("by", ["extraction", "model", "jury"])
 def test_hostile_text_is_inert_and_the_plots_are_there(
     browser: Browser, tmp_path: Path, by: str, width: int
 ) -> None:
     debate, turns, wrote = a_hostile_debate()
     made = report(debate, turns, wrote if by == "model" else None)
+    if by == "jury":
+        made["verdict"] = a_hostile_verdict()
     path = tmp_path / "report.html"
     path.write_text(html(made), encoding="utf-8")
     asked: list[str] = []
@@ -97,6 +116,13 @@ def poke(page: Page) -> None:
 def look(page: Page, made: dict[str, Any]) -> None:
     assert "<script>window.hit=1</script>" in page.locator("h1").inner_text(), "as it was said"
     assert "\u202e" not in page.content()
+    if "verdict" in made:
+        assert page.locator("section").first.inner_text().startswith("Contested")
+        assert page.locator("section h2").all_inner_texts()[1:4] == [
+            "Favoured and selected",
+            "Options",
+            "Jurors",
+        ]
     plots = page.locator("figure svg[role=img]")
     assert plots.count() >= 4
     for nth in range(plots.count()):

@@ -67,12 +67,14 @@ async def everything(moot: Moot, debate_ids: Sequence[str]) -> dict[str, Any]:
 
 async def _one(moot: Moot, debate_id: str) -> dict[str, Any]:
     debate = await moot.get(debate_id)
+    made = debate.rules.result if debate.outcome else None
     return {
         "debate": codec.debate(debate),
         "rules": debate.rules,
         "turns": [codec.turn(turn) for turn in await moot.turns(debate_id)],
         "events": [event async for event in moot.follow(debate_id)],
-        "packet": await moot.packet(debate_id) if debate.outcome else None,
+        "packet": await moot.packet(debate_id) if made and made.packet else None,
+        "verdict": await moot.verdict(debate_id) if made else None,
         "report": await moot.report(debate_id),
         "replay": await moot.replay(debate_id),
         "plan": await moot.plan_of(debate_id),
@@ -86,7 +88,9 @@ async def test_both_read_the_same(home: Path) -> None:
     async with open_service(Settings(home=home, model=MODEL), recover=False) as service:
         made = [await service.create(MOTION, format=name) for name in ("duel", "classic", "jury")]
         made.append(await service.council(COUNCIL))
+        made.append(await service.create(MOTION, format="classic", jury={"size": 3}))
         ids = [(await service.wait(debate.id)).id for debate in made]
+        ids.append((await service.wait((await service.rejudge(ids[0])).id)).id)
         with served(home, model=MODEL) as server:
             async with Remote(server.url) as remote:
                 here, there = await everything(service, ids), await everything(remote, ids)

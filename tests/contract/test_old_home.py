@@ -28,6 +28,7 @@ from moot.core.debate import Debate, Turn
 from moot.core.events import Event
 from moot.core.status import FINAL, RUNNABLE
 from moot.engine.service import Service
+from moot.errors import NotFoundError
 from moot.ports import Call, Search
 from moot.render.export import KINDS
 from moot.settings import Settings
@@ -38,6 +39,7 @@ from moot.store.store import open_database
 from moot.testing.speaker import ScriptedSpeaker, plain
 from tests.contract.test_store import migrate
 from tests.integration.councils import answer
+from tests.integration.juries import ballot
 from tests.patience import seconds
 from tests.services import Postgres
 
@@ -127,7 +129,7 @@ def speaker() -> ScriptedSpeaker:
     def script(call: Call) -> str:
         if call.step.stage == "report":
             return json.dumps(_report(call))
-        said = answer(call)
+        said = ballot(call) if call.step.answer == "ballot" else answer(call)
         return plain(call) if said is None else json.dumps(said)
 
     return ScriptedSpeaker(script)
@@ -279,13 +281,15 @@ def test_every_folder_replays_to_the_byte(settings: Settings) -> None:
     assert on_disk(settings, set(FOLDERS)) == before
 
 
-def test_pages_of_layout_2_are_made_again_to_the_byte() -> None:
+@pytest.mark.parametrize("layout", [2, 3])
+def test_pages_of_older_layouts_are_made_again_to_the_byte(layout: int) -> None:
     """`old/layout-2.json` has their hashes, by the last version that made nothing newer."""
-    expected: dict[str, dict[str, str]] = json.loads((HOME.parent / "layout-2.json").read_text())
+    kept = (HOME.parent / f"layout-{layout}.json").read_text()
+    expected: dict[str, dict[str, str]] = json.loads(kept)
     for name, pages in expected.items():
         found = read_folder(HOME, name)
         assert found.debate
-        made = files.contents(found.debate, found.turns, found.events, found.read, 2)
+        made = files.contents(found.debate, found.turns, found.events, found.read, layout)
         hashes = {page: hashlib.sha256(made[page]).hexdigest() for page in pages}
         assert hashes == pages, name
     assert expected.keys() == set(FOLDERS)
@@ -307,6 +311,34 @@ def test_the_files_alone_give_the_rows(tmp_path: Path) -> None:
 
 
 # --- what was left goes on ---
+
+
+def test_a_jury_can_judge_what_ended_before_there_were_juries(settings: Settings) -> None:
+    ended = [one for one, status in STATUS.items() if status in FINAL]
+    spoken = [
+        one
+        for one in ended
+        if any(row["kind"] == "speech" and row["status"] == "ok" for row in _of("turns", one))
+    ]
+    assert {row["format"] for row in DUMP["debate_runs"] if row["id"] in spoken} == {
+        "standard", "classic", "custom", "duel", "council",
+    }  # fmt: skip
+    before = on_disk(settings, set(ended))
+
+    async def judge(service: Service) -> None:
+        for one in spoken:
+            known = await service.get(one), await service.turns(one)
+            with pytest.raises(NotFoundError):
+                await service.verdict(one)
+            made = await service.wait((await service.rejudge(one)).id)
+            assert (made.status, made.rules.edition, made.usage.calls) == ("completed", 2, 6)
+            assert (await service.verdict(made.id))["jury"]["valid"] == 3
+            assert replays(settings, made.id) == []
+            assert examine(settings.home, settings.database, made.id).issues == ()
+            assert (await service.get(one), await service.turns(one)) == known
+
+    run(settings, judge)
+    assert on_disk(settings, set(ended)) == before
 
 
 @pytest.fixture

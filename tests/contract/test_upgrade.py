@@ -243,8 +243,9 @@ class Statement:
             "not_before": 0.0,
             "losses": 0,
             "stalls": 0,
+            "thinking_tokens": 0,
         }
-        since["received"] = None
+        since |= dict.fromkeys(("received", "outcome", "jury", "forked_from"))
         rows = self.run(conn, params).fetchall()
         return [{**since, **dict(zip(self._names, row, strict=True))} for row in rows]
 

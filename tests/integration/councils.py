@@ -45,9 +45,11 @@ def answer(call: Call) -> dict[str, Any] | None:
             }
         case "verdict":
             return {
-                "selectedOption": "Ship it",
+                "choice": "Ship it",
                 "whySelected": [{"text": "It pays.", "turns": cited}],
-                "rejectedOptions": [{"option": "Wait", "reason": "Slow.", "turns": cited[:1]}],
+                "rejectedOptions": [
+                    {"option": "Wait a quarter", "reason": "Slow.", "turns": cited[:1]}
+                ],
                 "risks": [{"risk": "Cost", "severity": "low", "mitigation": "Cap it."}],
                 "nextActions": [
                     {"action": "Begin", "owner": "Ada", "due": "2026-12-01", "turns": cited[:1]},
@@ -61,7 +63,7 @@ def answer(call: Call) -> dict[str, Any] | None:
 def council_speaker(failing: frozenset[tuple[str, int]] = frozenset()) -> ScriptedSpeaker:
     """Speaks in every format; in a council, those of (actor, round) in `failing` cannot."""
 
-    def script(call: Call) -> str | ProviderError:
+    def script(call: Call) -> str | Reply | ProviderError:
         if (call.step.actor, call.step.round) in failing:
             return ProviderRefusedError("no")
         said = answer(call)
@@ -89,7 +91,7 @@ class Voices(ScriptedSpeaker):
     def __init__(self, answer: Answer = well, window: int = 100_000, seconds: float = 0.0) -> None:
         others = council_speaker()
 
-        def script(call: Call) -> str | ProviderError:
+        def script(call: Call) -> str | Reply | ProviderError:
             return answer(call) if call.step.stage == "report" else others._script(call)
 
         super().__init__(script)

@@ -8,6 +8,7 @@ import pytest
 
 from moot.bootstrap import open_service
 from moot.core.debate import Debate
+from moot.core.format import Effort
 from moot.ports import Call
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker
@@ -44,10 +45,12 @@ def agrees_in(number: int, call: Call) -> str:
     return json.dumps({**parts, "position": stand})
 
 
-def run(home: Path, text: str, number: int, budget: int | None = None) -> tuple[Debate, list[str]]:
+def run(
+    home: Path, text: str, number: int, budget: int | None = None, least: Effort | None = "none"
+) -> tuple[Debate, list[str]]:
     (home / "formats").mkdir()
     (home / "formats" / "accord.toml").write_text(text)
-    speaker = ScriptedSpeaker(lambda call: agrees_in(number, call))
+    speaker = ScriptedSpeaker(lambda call: agrees_in(number, call), least=least)
 
     async def debate() -> tuple[Debate, list[str]]:
         async with open_service(Settings(home=home), speaker=speaker) as service:
@@ -55,7 +58,7 @@ def run(home: Path, text: str, number: int, budget: int | None = None) -> tuple[
             made = await service.create("Ship?", format="accord", limits=limits)
             assert made.total == (10 if LAST in text else 8)
             done = await service.wait(made.id)
-            assert {call.effort for call in speaker.calls} <= {"low", None}
+            assert {call.effort for call in speaker.calls} <= {"low", "none", None}
             turns = await service.turns(made.id)
             return done, [f"{turn.round} {turn.stage} {turn.actor}" for turn in turns]
 
@@ -86,3 +89,17 @@ def test_a_budget_counts_what_a_model_may_think(tmp_path: Path) -> None:
     done, turns = run(tmp_path, ACCORD, 2, budget=4_600)  # "low" alone allows 4,096
     assert (done.status, done.stop_reason) == ("completed", "budget")
     assert turns == ["1 summary ada"]  # which needs no effort, and fits
+
+
+def test_a_budget_counts_no_thinking_of_a_model_that_cannot(tmp_path: Path) -> None:
+    done, _ = run(tmp_path, ACCORD, 2, budget=4_600, least=None)
+    assert (done.status, done.stop_reason) == ("completed", "agreement")
+
+
+def test_a_budget_counts_the_thinking_of_a_model_that_always_thinks(tmp_path: Path) -> None:
+    text = ACCORD.replace('effort = "low"', 'effort = "none"')
+    expected: dict[Effort, str] = {"none": "agreement", "high": "budget"}
+    for least, reason in expected.items():
+        home = tmp_path / least
+        home.mkdir()
+        assert run(home, text, 2, budget=8_000, least=least)[0].stop_reason == reason

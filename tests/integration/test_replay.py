@@ -838,8 +838,8 @@ def test_the_commands(own: tuple[Settings, dict[str, str]]) -> None:
     told = command(settings, "replay", ids["council"], "--json")
     parsed = json.loads(told.stdout)
     assert set(parsed) == {
-        "request", "rounds", "consensus", "finalPacket", "writebackRecord", "transcript",
-        "consistency",
+        "request", "rounds", "consensus", "finalPacket", "verdict", "writebackRecord",
+        "transcript", "consistency",
     }  # fmt: skip
     assert not settings.file.exists()
     assert parsed == moot.replay_debate_mode(ids["council"], settings=settings)

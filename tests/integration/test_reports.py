@@ -19,7 +19,7 @@ from moot.errors import (
     ProviderUnavailableError,
     StateError,
 )
-from moot.ports import Call, ReportRow
+from moot.ports import Call, Reply, ReportRow
 from moot.render import reading, report, report_text
 from moot.store import files
 from tests.integration.councils import Voices, council_speaker, well, written
@@ -107,7 +107,7 @@ def test_a_degraded_debate_has_its_report_with_its_gaps(tmp_path: Path) -> None:
     gap = ("critic", 1)
     failing = council_speaker(frozenset({gap}))._script
 
-    def script(call: Call) -> str | ProviderError:
+    def script(call: Call) -> str | Reply | ProviderError:
         return (failing if (call.step.actor, call.step.round) == gap else said)(call)
 
     voices._script = script
@@ -443,7 +443,7 @@ def test_a_budget_without_room_gives_extraction_and_says_so(tmp_path: Path) -> N
     assert voices.reports != []
     assert filed(settings, debate.id)["method"] == "model", "there is room for it"
 
-    limits["max_cost_usd"] = 0.0085
+    limits["max_cost_usd"] = 0.0087
     settings, voices = a_home(tmp_path / "other"), Voices()
     debate, row = run(settings, voices, work)
     assert (debate.status, debate.stop_reason, debate.turn_count) == ("completed", "max_turns", 6)

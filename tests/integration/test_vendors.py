@@ -18,15 +18,16 @@ from typing import Any, cast
 import pytest
 
 from moot import bootstrap
-from moot.core import answers, prompts
+from moot.core import answers, limits, prompts
 from moot.core.debate import Debate
-from moot.core.format import Effort
+from moot.core.format import Effort, Format
 from moot.core.limits import NO_THINKING, THINKING, Thinking
 from moot.core.prompts import Message
 from moot.core.schedule import Step
 from moot.errors import ProviderAuthError, ProviderError, ProviderTimeoutError
 from moot.models import providers
 from moot.models.connection import _Bounded
+from moot.models.providers import VENDORS as VENDOR_ROWS
 from moot.models.providers import Place, Providers
 from moot.models.router import Router
 from moot.models.speak import _left_behind
@@ -36,8 +37,8 @@ from tests import patience
 
 # pytest finds it from the root of the repo, pyright looks from tests/
 from tests.integration import wire
-from tests.integration.wire import Wire
-from tests.unit.core.test_prompts import steps_of
+from tests.integration.wire import Answer, Wire
+from tests.unit.core.test_prompts import steps_of, turn_of
 from tests.unit.models.local.test_small import council
 
 KEY = "sk-canary-7f3a"
@@ -382,7 +383,7 @@ def test_an_answer(vendor: str) -> None:
         assert (usage.cost_usd > 0) == (vendor != "local")
         (request,) = server.requests
         assert said_on_the_wire(vendor, request.body) == [text.text for text in PROMPT]
-        assert allowed_tokens(vendor, request.body) == 200
+        assert request.allowed == 200
         sent = str(request.headers)
         assert (KEY in sent) == (vendor != "local")  # a vendor's key goes to the vendor alone
 
@@ -446,12 +447,6 @@ def test_the_host_is_instructed_in_the_system_role_where_it_can_be(
     run(instructed)
 
 
-def allowed_tokens(vendor: str, body: dict[str, Any]) -> int:
-    if vendor == "gemini":
-        return body["generationConfig"]["maxOutputTokens"]
-    return body["max_output_tokens" if vendor == "openai" else "max_tokens"]
-
-
 def test_prompt_caches_are_asked_for_where_they_must_be() -> None:
     async def caches(router: Router, server: Wire) -> None:
         for model in ("openai:gpt-6.1-terra", "claude:claude-sonnet-4-6", "local:x", "gemini:y"):
@@ -498,10 +493,11 @@ def test_an_effort_becomes_thinking_with_tokens_of_its_own(
 
     async def thinks(router: Router, server: Wire) -> None:
         sent: dict[str, dict[str, Any]] = {}
+        allowed: dict[str, int] = {}
         for vendor in VENDORS:
             asked = call(f"{vendor}:{models[vendor]}", effort=effort, schema=schema)
             await router.speak(asked, _nothing)
-            sent[vendor] = server.requests[-1].body
+            sent[vendor], allowed[vendor] = server.requests[-1].body, server.requests[-1].allowed
         told = {
             "openai": sent["openai"]["reasoning"]["effort"],
             "claude": sent["claude"].get("thinking", {}).get("budget_tokens"),
@@ -509,9 +505,9 @@ def test_an_effort_becomes_thinking_with_tokens_of_its_own(
         }
         assert told == EFFORTS[effort]
         for vendor in ("openai", "claude", "gemini"):
-            assert allowed_tokens(vendor, sent[vendor]) == 200 + budget
+            assert allowed[vendor] == 200 + budget
         assert budget == 0 or max(told["claude"], told["gemini"]) <= budget
-        assert allowed_tokens("local", sent["local"]) == 200  # which cannot be told to think
+        assert allowed["local"] == 200  # which cannot be told to think
         assert "reasoning" not in str(sent["local"])
         if effort in (None, "none"):
             return
@@ -549,14 +545,128 @@ def test_who_thinks_may_be_silent_for_longer_before_the_first_word(
     run(silent)
 
 
+UNTHINKING = ("openai:gpt-4o", "gemini:gemini-2.0-flash", "local:qwen2.5:7b")
+
+
+@pytest.mark.parametrize("model", UNTHINKING)
+def test_a_model_that_cannot_think_is_called_without(model: str) -> None:
+    """And nobody warns of it: warnings are errors here."""
+
+    async def called(router: Router, server: Wire) -> None:
+        allowed: list[float] = []
+        await router.speak(call(model, effort="high", allow=allowed.append), _nothing)
+        (request,) = server.requests
+        assert request.allowed == 200
+        assert not [word for word in ("reason", "think") if word in str(request.body).lower()]
+        assert max(allowed) <= 60
+        assert router.card(model).least is None
+
+    run(called)
+
+
+@pytest.mark.parametrize("fault", ["400", "422"])
+def test_a_model_that_refuses_to_think_is_asked_without_and_not_again(fault: str) -> None:
+    """The library takes every model of Anthropic's for one that can think."""
+
+    async def refused(router: Router, server: Wire) -> None:
+        server.refuses = lambda request: int(fault) if "thinking" in request.body else None
+        model = "claude:claude-of-old"
+        assert router.card(model).least == "none"
+        for number in (2, 3):
+            reply = await router.speak(call(model, effort="high"), _nothing)
+            assert reply.text == "".join(wire.PIECES)
+            assert len(server.requests) == number, "it was asked once to think"
+        assert server.requests[-1].allowed == 200
+        assert router.card(model).least is None, "budgets know, too"
+
+    run(refused)
+
+
+def test_what_is_refused_without_thinking_is_refused() -> None:
+    async def refused(router: Router, server: Wire) -> None:
+        server.refuses = lambda _: 400
+        for effort, calls in ((None, 1), ("high", 2)):
+            server.requests.clear()
+            error = await fails(router, "claude:claude-of-old", effort=effort)
+            assert (error.code, error.retryable) == ("DEBATE_ERR_PROVIDER_INVALID", False)
+            assert len(server.requests) == calls
+        assert router.card("claude:claude-of-old").least == "none", "that was not why"
+
+    run(refused)
+
+
+LEAST: dict[str, Effort | None] = {
+    "openai:gpt-4o": None,
+    "openai:gpt-6.1-terra": "none",
+    "openai:gpt-5-mini": "none",  # "minimal" is next to nothing
+    "openai:gpt-6.1-sol": "low",
+    "openai:o3": "low",
+    "openai:gpt-5.2-pro": "medium",
+    "openai:gpt-5-pro": "high",
+    "claude:claude-sonnet-5-5": "none",
+    "gemini:gemini-2.0-flash": None,
+    "gemini:gemini-2.5-flash": "none",
+    "gemini:gemini-2.5-pro": "low",
+    "local:qwen2.5:7b": None,
+    "local:qwen3-30b-a3b-instruct-2507": None,
+    "local:qwen3:8b": "low",
+    "local:deepseek-r1:32b": "low",
+    "local:openai/gpt-oss-20b": "low",
+}
+
+
+@pytest.mark.parametrize("model", LEAST)
+def test_a_model_that_always_thinks_has_room_for_it(model: str) -> None:
+    """A large thinking model would use up the tokens of a turn before it says a word."""
+
+    async def roomy(router: Router, server: Wire) -> None:
+        card = router.card(model)
+        assert card.least == LEAST[model]
+        room = limits.thinking(None, card.least, card.window)
+        await router.speak(call(model), _nothing)
+        assert server.requests[-1].allowed == 200 + room.tokens
+        assert (room.tokens > 0) == (LEAST[model] not in (None, "none"))
+        assert room.tokens <= card.window // 2
+        await router.speak(call(model, effort="high"), _nothing)
+        high = THINKING["high"].tokens if card.least else 0
+        assert server.requests[-1].allowed == 200 + min(high, card.window // 2)
+
+    run(roomy)
+
+
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_thoughts_are_metered(vendor: str) -> None:
     async def metered(router: Router, _: Wire) -> None:
         asked = call(f"{vendor}:wire-thoughts", effort="high")
         usage = (await router.speak(asked, _nothing)).usage
         assert (usage.output_tokens, usage.estimated) == (wire.OUTPUT_TOKENS, False)
+        assert usage.thinking_tokens == wire.THOUGHT_TOKENS
+        plain = await router.speak(call(f"{vendor}:wire-json"), _nothing)
+        assert plain.usage.thinking_tokens == 0
 
     run(metered)
+
+
+def test_thoughts_that_a_server_does_not_count_are_counted_by_their_share() -> None:
+    async def shared(router: Router, server: Wire) -> None:
+        server.answers = lambda _: Answer("x" * len(wire.THOUGHT), 40, 60, counts=False)
+        usage = (await router.speak(call("local:some"), _nothing)).usage
+        assert (usage.output_tokens, usage.thinking_tokens) == (100, 50)
+        server.answers = lambda _: Answer("x", 40, 500)
+        error = await fails(router, "local:some")  # which has 200 tokens, and thinks them all
+        assert (error.output_tokens, error.thinking_tokens) == (200, 200)
+
+    run(shared)
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_all_tokens_thought_and_no_word_said_may_be_tried_with_more(vendor: str) -> None:
+    async def unsaid(router: Router, _: Wire) -> None:
+        error = await fails(router, f"{vendor}:wire-silence")
+        assert (error.code, error.cut) == ("DEBATE_ERR_PROVIDER_EMPTY", True)
+        assert not (await fails(router, f"{vendor}:wire-empty")).cut
+
+    run(unsaid)
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
@@ -636,9 +746,11 @@ def test_a_role_can_only_be_one_that_is_meant(who: str) -> None:
 
     async def shaped(router: Router, server: Wire) -> None:
         model = f"{who.partition(' ')[0]}:{SHAPED[who]}"
-        for now, ahead in list(steps_of(council()))[1:3]:  # the challenges, and what follows
+        asking, answering = list(steps_of(council()))[1:3]  # the challenges, and what follows
+        said = [turn_of(asking[0], step, "Why?") for step in asking[1].steps]
+        for now, ahead in (asking, answering):
             for step in ahead.steps:
-                schema = prompts.schema(step, now)
+                schema = prompts.schema(step, now, turns=said)
                 await router.speak(call(model, schema=schema), _nothing)
                 body = server.requests[-1].body
                 named = [field.get("enum") for field in found(body, "targetRole")]
@@ -649,6 +761,84 @@ def test_a_role_can_only_be_one_that_is_meant(who: str) -> None:
                     assert (named, asked) == ([], [CHALLENGERS.get(step.actor)])
 
     run(shaped)
+
+
+def tables(value: Any) -> list[dict[str, Any]]:
+    """Every table of a schema, however deep."""
+    if isinstance(value, list):
+        return [hit for part in cast(list[Any], value) for hit in tables(part)]
+    if not isinstance(value, dict):
+        return []
+    told = cast(dict[str, Any], value)
+    own = [told] if told.get("type") == "object" else []
+    return own + [hit for part in told.values() for hit in tables(part)]
+
+
+SHAPES = Format.model_validate(
+    {
+        "name": "any", "title": "Any", "description": "x", "guidance": "x", "edition": 2,
+        "stages": [{"name": "one", "ask": "x"}],
+    },
+    strict=False,
+)  # fmt: skip
+ANSWERS = ("position", "challenge", "revision", "reading", "verdict", "ballot")
+STATED = ("Postgres", "SQLite")
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_openai_is_held_to_the_schema_to_the_letter(answer: str) -> None:
+    """By either of its APIs, each table has all of its fields, and none that it does not know."""
+    schema = answers.schema(answer, SHAPES.shape(answer), {"options": STATED, "target": ["Ada"]})
+    needed = {name for table in tables(schema) for name in table.get("required", ())}
+    chat = VENDOR_ROWS["openai"].model_copy(update={"name": "chat", "api": "openai_chat"})
+
+    async def held(router: Router, server: Wire) -> None:
+        for vendor in VENDORS:
+            await router.speak(call(f"{vendor}:{MODELS[vendor]}", schema=schema), _nothing)
+        openai, claude, gemini, local = (request.body for request in server.requests)
+        told = openai["text"]["format"]
+        check(told["strict"], told["schema"])
+        for other in (claude, gemini, local):
+            assert True not in found(other, "strict")
+        wanted = found(local, "json_schema")[0]["schema"]
+        assert {n for table in tables(wanted) for n in table.get("required", ())} == needed
+        with pytest.MonkeyPatch.context() as patch:  # a vendor with OpenAI's older API
+            patch.setitem(VENDOR_ROWS, "chat", chat)
+            known = Providers({"chat": KEY}, {"chat": server.url("local")})
+            other = Router(known, Understudy())
+            await other.speak(call("chat:gpt-5-mini", schema=schema), _nothing)
+            await other.aclose()
+        told = server.requests[-1].body["response_format"]["json_schema"]
+        check(told["strict"], told["schema"])
+
+    def check(strict: Any, sent: dict[str, Any]) -> None:
+        assert strict is True
+        for table in tables(sent):
+            assert table["additionalProperties"] is False
+            assert table["required"] == list(table["properties"])
+            for name, field in table["properties"].items():
+                null = {"type": "null"} in field.get("anyOf", [])
+                assert null == (name not in needed and field.get("type") != "array"), name
+        text = str(sent)
+        assert not [word for word in ("'default'", "minLength", "maxLength") if word in text]
+        assert text.count("enum") >= str(schema).count("enum")
+
+    run(held)
+
+
+@pytest.mark.parametrize("who", SHAPED)
+def test_a_choice_can_only_be_one_that_was_stated(who: str) -> None:
+    async def chosen(router: Router, server: Wire) -> None:
+        model = f"{who.partition(' ')[0]}:{SHAPED[who]}"
+        for answer in ("verdict", "ballot"):
+            shape = SHAPES.shape(answer)
+            schema = answers.schema(answer, shape, {"options": STATED})
+            await router.speak(call(model, schema=schema), _nothing)
+            (field,) = found(server.requests[-1].body, "choice")
+            assert field["enum"][:2] == list(STATED)
+            assert set(field["enum"][2:]) <= {"other", "undecided"}
+
+    run(chosen)
 
 
 CHALLENGERS = {

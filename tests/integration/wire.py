@@ -6,14 +6,15 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 PIECES = ("The motion ", "is sound. ", "I stand ", "by it.")
 WORDS = ('{"claim": ', '"It ', "is ", "so, ", "I ", 'say."}')  # as text, or as JSON
 INPUT_TOKENS, OUTPUT_TOKENS = 123, 45
-THOUGHT_TOKENS = 30  # which Gemini counts apart, and the others among what was put out
+THOUGHT_TOKENS = 30  # of the thoughts; Gemini counts them apart, the others among the output
+THOUGHT = "Between ourselves, I doubt it. "
 GIGABYTE = 1 << 30
 PATHS = {"openai": "/openai/v1", "claude": "/claude", "gemini": "/gemini", "local": "/local/v1"}
 
@@ -40,6 +41,23 @@ class Request:
     def fault(self) -> str:
         return self.model.removeprefix("wire-") if self.model.startswith("wire-") else ""
 
+    @property
+    def allowed(self) -> int:
+        """The tokens that the answer may take, thoughts included."""
+        if self.vendor == "gemini":
+            return self.body["generationConfig"]["maxOutputTokens"]
+        return self.body["max_output_tokens" if self.vendor == "openai" else "max_tokens"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model says, once it has thought; both are cut by the tokens that it may take."""
+
+    text: str
+    told: int  # tokens
+    thought: int = 0
+    counts: bool = True  # whether it is told how many were thought
+
 
 # How each vendor words an answer: a list of (event, data) before, one per piece, and after.
 
@@ -49,7 +67,14 @@ def _sse(data: Json | str, event: str | None = None) -> bytes:
     return (f"event: {event}\n" if event else "").encode() + f"data: {text}\n\n".encode()
 
 
-class OpenAI:
+class Counted:
+    """What a dialect tells of the tokens that were used, thoughts included."""
+
+    told = OUTPUT_TOKENS
+    reasoned = 0
+
+
+class OpenAI(Counted):
     """The Responses API."""
 
     def __init__(self, model: str) -> None:
@@ -96,9 +121,9 @@ class OpenAI:
         usage = {
             "input_tokens": INPUT_TOKENS,
             "input_tokens_details": {"cached_tokens": 0},
-            "output_tokens": OUTPUT_TOKENS,
-            "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
+            "output_tokens": self.told,
+            "output_tokens_details": {"reasoning_tokens": self.reasoned},
+            "total_tokens": INPUT_TOKENS + self.told,
         }
         if reason == "length":
             details = {"reason": "max_output_tokens"}
@@ -122,7 +147,7 @@ class OpenAI:
         return {"error": {"message": message, "type": "invalid_request_error", "code": code}}
 
 
-class Claude:
+class Claude(Counted):
     """The Messages API."""
 
     def __init__(self, model: str) -> None:
@@ -162,7 +187,10 @@ class Claude:
         words = {"stop": "end_turn", "length": "max_tokens"}
         yield self.event("content_block_stop", index=0)
         delta = {"stop_reason": words.get(reason, reason), "stop_sequence": None}
-        yield self.event("message_delta", delta=delta, usage={"output_tokens": OUTPUT_TOKENS})
+        usage: Json = {"output_tokens": self.told}
+        if self.reasoned:
+            usage["output_tokens_details"] = {"thinking_tokens": self.reasoned}
+        yield self.event("message_delta", delta=delta, usage=usage)
         yield self.event("message_stop")
 
     def failure(self) -> bytes:
@@ -186,7 +214,7 @@ class Claude:
         return {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
 
 
-class Gemini:
+class Gemini(Counted):
     """streamGenerateContent with alt=sse."""
 
     def __init__(self, model: str) -> None:
@@ -202,9 +230,9 @@ class Gemini:
             candidate["finishReason"] = reason
             chunk["usageMetadata"] = {
                 "promptTokenCount": INPUT_TOKENS,
-                "candidatesTokenCount": OUTPUT_TOKENS - THOUGHT_TOKENS,
-                "thoughtsTokenCount": THOUGHT_TOKENS,
-                "totalTokenCount": INPUT_TOKENS + OUTPUT_TOKENS,
+                "candidatesTokenCount": self.told - self.reasoned,
+                "thoughtsTokenCount": self.reasoned,
+                "totalTokenCount": INPUT_TOKENS + self.told,
             }
         return _sse(chunk)
 
@@ -245,7 +273,7 @@ class Gemini:
         return {"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}
 
 
-class Local:
+class Local(Counted):
     """Chat completions, as llama.cpp and Ollama have them."""
 
     def __init__(self, model: str) -> None:
@@ -278,11 +306,13 @@ class Local:
 
     def after(self, reason: str) -> Iterator[bytes]:
         yield self.chunk({}, reason)
-        usage = {
+        usage: Json = {
             "prompt_tokens": INPUT_TOKENS,
-            "completion_tokens": OUTPUT_TOKENS,
-            "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
+            "completion_tokens": self.told,
+            "total_tokens": INPUT_TOKENS + self.told,
         }
+        if self.reasoned:
+            usage["completion_tokens_details"] = {"reasoning_tokens": self.reasoned}
         yield _sse(
             {
                 "id": "chat_1",
@@ -328,6 +358,8 @@ class Wire:
     pause: float = 0.01  # between the pieces of a slow answer
     open: int = 0  # connections
     peak: int = 0
+    answers: Callable[[Request], Answer] | None = None  # what models say that have no fault
+    refuses: Callable[[Request], int | None] = lambda _: None  # with that status
     together: int = 0  # a steady answer begins once so many connections have been open at once
     _server: asyncio.Server | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
@@ -394,6 +426,8 @@ class Wire:
     async def _speak(self, request: Request, writer: asyncio.StreamWriter) -> None:
         dialect = DIALECTS[request.vendor](request.model)
         fault, _, detail = request.fault.partition("-")
+        if status := self.refuses(request):
+            fault = str(status)
         if fault.isdigit():
             headers = {"after": "retry-after: 7", "ms": "retry-after-ms: 2500"}
             headers["date"] = f"retry-after: {_http_date(60)}"
@@ -410,10 +444,36 @@ class Wire:
             await getattr(self, f"_{fault}", self._ok)(dialect, request, writer)
 
     async def _ok(self, dialect: Dialect, request: Request, writer: asyncio.StreamWriter) -> None:
+        if self.answers:
+            await self._answered(self.answers(request), dialect, request, writer)
+            return
         await _stream(writer, _events(dialect, PIECES, "stop"))
+
+    async def _answered(
+        self, answer: Answer, dialect: Dialect, request: Request, writer: asyncio.StreamWriter
+    ) -> None:
+        """As much of an answer as its tokens allow: first come the thoughts."""
+        dialect.reasoned = min(answer.thought, request.allowed)
+        left = request.allowed - dialect.reasoned
+        whole = answer.told <= left
+        text = answer.text if whole else answer.text[: len(answer.text) * left // answer.told]
+        dialect.told = dialect.reasoned + min(answer.told, left)
+        thoughts = [dialect.thought(THOUGHT)] if answer.thought else []
+        if not answer.counts:
+            dialect.reasoned = 0
+        await _stream(
+            writer,
+            [
+                *dialect.before(),
+                *thoughts,
+                *([dialect.piece(text)] if text else []),
+                *dialect.after("stop" if whole else "length"),
+            ],
+        )
 
     async def _thoughts(self, dialect: Dialect, _: Request, writer: asyncio.StreamWriter) -> None:
         """Thoughts, then the answer."""
+        dialect.reasoned = THOUGHT_TOKENS
         thoughts = [dialect.thought("Hm, "), dialect.thought("let me see.")]
         answer = [*map(dialect.piece, PIECES), *dialect.after("stop")]
         await _stream(writer, [*dialect.before(), *thoughts, *answer])

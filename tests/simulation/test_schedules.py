@@ -19,7 +19,7 @@ FAULTS = (
     "kill", "stop of a process", "close", "disk full", "database away", "wrong clock", "restore",
     "torn file", "damaged row", "reply lost", "message lost", "message late", "message doubled",
     "reply late", "reply cut", "reply empty", "reply huge", "reply nested", "reply mute",
-    "reply endless", "reply error", "reply crash", "reply deadly",
+    "reply endless", "reply error", "reply crash", "reply deadly", "budget that ran out", "jury",
 )  # fmt: skip
 
 

@@ -24,6 +24,13 @@ def test_the_command_reference_is_up_to_date() -> None:
     assert (ROOT / "docs" / "commands.md").read_text() == made().commands(), "run `make docs`"
 
 
+def test_the_prompts_are_shown_as_they_are_sent() -> None:
+    page = made().prompts()
+    assert (ROOT / "docs" / "prompts.md").read_text() == page, "run `make docs`"
+    for kind in ("before it has heard anything", "in one order", "in the other order"):
+        assert f"juror, {kind}" in page
+
+
 def test_the_map_shows_every_module_with_what_it_does() -> None:
     make, page = made(), (ROOT / "ARCHITECTURE.md").read_text()
     assert page == make.architecture(), "run `make docs`"

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from moot.core.debate import OnFailure, Stance
-from moot.core.format import MAX_PARTICIPANTS, MAX_TURNS
+from moot.core.format import MAX_JURORS, MAX_PARTICIPANTS, MAX_TURNS
 from moot.core.request import MAX_BIO, MAX_CONSTRAINTS, MAX_MOTION, MAX_NAME
+from moot.outcome.calibration import Hindsight
 from moot.stations.airing import MOST_SCHEDULED
 from moot.stations.slots import MAX_LINE
 from moot.stations.station import MAX_ABOUT, MAX_AGENTS, MAX_MOTIONS, Missed
@@ -117,6 +118,43 @@ class BriefAsked(Asked):
     writeback_record_type: RecordType | None = None
 
 
+class PanelAsked(Asked):
+    """Who votes from outside the cast."""
+
+    size: Annotated[
+        int | None,
+        Field(ge=0, le=MAX_JURORS, description="0: none. Not given: one for each model."),
+    ] = None
+    models: Annotated[
+        list[Model],
+        Field(max_length=MAX_JURORS, description="Jurors beyond these take the defaults."),
+    ] = []
+
+
+class JuryAsked(PanelAsked):
+    """Who votes from outside the cast, and how often."""
+
+    model_config = _like({"size": 3, "models": [], "swap": True, "baseline": True})
+    swap: Annotated[bool | None, Field(description="Each juror votes in two orders.")] = None
+    baseline: Annotated[
+        bool | None, Field(description="Each juror also votes before it has heard anything.")
+    ] = None
+
+
+class RejudgeAsked(Asked):
+    """The jury that judges again; its votes are those in both orders, and nothing else."""
+
+    model_config = _like({"jury": {"size": 3, "models": []}})
+    jury: PanelAsked | None = None
+
+
+class OutcomeAsked(Asked):
+    """What came of a decision, as one knows later."""
+
+    model_config = _like({"outcome": "right"})
+    outcome: Annotated[Hindsight | None, Field(description="null takes back what was noted.")]
+
+
 class DebateAsked(Asked):
     """A debate to be held."""
 
@@ -140,6 +178,7 @@ class DebateAsked(Asked):
     on_failure: OnFailure | None = None
     allow_unpriced: Unpriced = LATER
     brief: BriefAsked | None = LATER
+    jury: JuryAsked | None = LATER
     start: Annotated[bool, Field(description="Or let it wait, `scheduled`.")] = True
 
 
@@ -169,6 +208,7 @@ class CouncilAsked(Asked):
     max_turn_seconds: Seconds = None
     max_turn_tokens: Tokens = None
     writeback_record_type: RecordType | None = None
+    jury: JuryAsked | None = None
 
 
 # --- agents and stations. Of a change no field has a default: what is not given stays as it is ---

@@ -7,18 +7,27 @@ from fastapi import Body, Header, Query, Request, Response
 from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
-from moot.api.asked import CouncilAsked, DebateAsked, ModelAsked, Nothing, PauseAsked
+from moot.api.asked import (
+    CouncilAsked,
+    DebateAsked,
+    ModelAsked,
+    Nothing,
+    OutcomeAsked,
+    PauseAsked,
+    RejudgeAsked,
+)
 from moot.api.common import SAVED, DebateId, Moot, Routes, as_file, as_json
 from moot.api.problems import ProblemError
 from moot.core import debate as core
 from moot.core.course import Plan
 from moot.core.status import Status
 from moot.errors import InputError
+from moot.outcome.calibration import Calibration
 from moot.outcome.packet import Packet
 from moot.ports import Once, Search
 from moot.render.export import MEDIA_TYPES, Kind
 from moot.wire import codec
-from moot.wire.outcome_shapes import Replay, Report
+from moot.wire.outcome_shapes import NotedOutcome, Replay, Report, Verdict
 from moot.wire.shapes import Debate, ListedDebate
 
 BLANKS = " \t"  # what may stand around a header's value
@@ -171,6 +180,23 @@ async def pause_debate(
     return _shown(await moot.service.pause(debate_id, at_once=at_once), 202)
 
 
+@routes("POST /debates/{debate_id}/rejudge", Debate, 409, status=201)
+async def rejudge_debate(
+    moot: Moot,
+    debate_id: DebateId,
+    asked: Annotated[RejudgeAsked | None, Body()] = None,
+    key: Key = None,
+) -> Response:
+    """Have a jury judge a debate that has ended
+
+    It takes 2 calls for each juror and repeats nothing else. It answers with the new debate in
+    which the jury votes, whose `forked_from` is the judged one; that one stays as it is.
+    """
+    given = asked.model_dump(exclude_none=True) if asked else {}
+    once = _once(key, f"rejudge {debate_id}", given)
+    return _made(await moot.service.rejudge(debate_id, jury=given.get("jury"), once=once))
+
+
 def _verb(name: str, summary: str) -> None:
     async def act(
         moot: Moot, debate_id: DebateId, nothing: Annotated[Nothing | None, Body()] = None
@@ -195,6 +221,33 @@ _verb("skip", "Go on without the turn that failed")
 async def get_packet(moot: Moot, debate_id: DebateId) -> Response:
     """A council's decision packet"""
     return as_json(await moot.service.packet(debate_id))
+
+
+@routes("GET /debates/{debate_id}/verdict", Verdict)
+async def get_verdict(moot: Moot, debate_id: DebateId) -> Response:
+    """The outcome: what was decided, by whom, and who saw it otherwise"""
+    return as_json(await moot.service.verdict(debate_id))
+
+
+@routes("GET /debates/{debate_id}/outcome", NotedOutcome)
+async def get_outcome(moot: Moot, debate_id: DebateId) -> Response:
+    """What came of the decision, if somebody noted it"""
+    return as_json({"outcome": await moot.service.noted_outcome(debate_id)})
+
+
+@routes("PUT /debates/{debate_id}/outcome", NotedOutcome, 409)
+async def note_outcome(moot: Moot, debate_id: DebateId, asked: OutcomeAsked) -> Response:
+    """Note what came of the decision
+
+    It is kept beside the debate, whose files stay as they are, and counts in GET /calibration.
+    """
+    return as_json({"outcome": await moot.service.note_outcome(debate_id, asked.outcome)})
+
+
+@routes("GET /calibration", Calibration)
+async def get_calibration(moot: Moot) -> Response:
+    """How right the sure were: Brier scores of models and juries, once ten outcomes are noted"""
+    return as_json(codec.plain(await moot.service.calibration()))
 
 
 @routes("GET /debates/{debate_id}/report", Report)

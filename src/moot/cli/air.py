@@ -50,7 +50,7 @@ async def air_all(wanted: list[str], examples: bool, json: bool) -> int:
         if json:
             print_json([await _document(moot, one) for one in ended])
         else:
-            _tell(moot, ended, view)
+            await _tell(moot, ended, view)
     return _code(ended, interrupts.came)
 
 
@@ -101,10 +101,11 @@ async def _to_the_end(moot: Moot, one: Aired, view: View) -> Aired:
     return replace(one, debate=await shown(moot, one.debate, view, one.seen))
 
 
-def _tell(moot: Moot, ended: Sequence[Aired], view: View) -> None:
+async def _tell(moot: Moot, ended: Sequence[Aired], view: View) -> None:
     """How each ended, and where its report is."""
     if len(ended) == 1 and (debate := ended[0].debate):
-        view.outcome(debate, filed(moot, debate.id))
+        said = await moot.turns(debate.id) if debate.outcome else []
+        view.outcome(debate, filed(moot, debate.id), said)
     else:
         _tell_several(ended)
     for one in ended:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def _ids() -> list[str]:
+def ids() -> list[str]:
     """For the shell's completion: the debates whose files are here."""
     from moot.bootstrap import load_settings
 
@@ -37,7 +37,7 @@ def format_names() -> list[str]:
     return FormatFiles(load_settings().home).names()
 
 
-Id = Annotated[str, typer.Argument(metavar="ID", autocompletion=_ids, help="The debate's id.")]
+Id = Annotated[str, typer.Argument(metavar="ID", autocompletion=ids, help="The debate's id.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write to a file, not to standard output.")

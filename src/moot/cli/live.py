@@ -13,6 +13,7 @@ from moot.cli.ask import print_json
 from moot.cli.screen import Screen, View
 from moot.cli.target import Notices, filed, say, where
 from moot.core.debate import Debate
+from moot.core.rejudge import only_votes
 from moot.core.status import FINAL
 from moot.core.voices import UNDERSTUDY, family
 from moot.errors import MootError, StateError
@@ -61,18 +62,23 @@ async def carry_on(
             typer.echo(who_speaks(debate, found))  # before this waits for anything
         mine.append(debate.id)
         interrupts.begun([debate.id])
-        notices.view = View() if json else Screen(debate)
+        heard = await moot.turns(debate.id) if debate.turn_count and not json else []
+        notices.view = View() if json else Screen(debate, heard=heard)
         with notices.view as view:
             debate = await shown(moot, debate, view)
-        view.outcome(debate, filed(moot, debate.id))
+        said = await moot.turns(debate.id) if json or debate.outcome else []
+        view.outcome(debate, filed(moot, debate.id), said)
         if json:
-            turns = [codec.turn(turn) for turn in await moot.turns(debate.id)]
-            packet = await moot.packet(debate.id) if debate.outcome else None
+            turns = [codec.turn(turn) for turn in said]
+            made = debate.rules.result if debate.outcome else None
+            packet = await moot.packet(debate.id) if made and made.packet else None
+            verdict = await moot.verdict(debate.id) if made and debate.rules.edition > 1 else None
             print_json(
                 {
                     **codec.debate(debate),
                     "turns": turns,
                     "packet": packet,
+                    "verdict": verdict,
                     "folder": moot.folder(debate.id),
                 }
             )
@@ -88,11 +94,13 @@ async def follow(id_: str, after: int) -> int:
             say(f"It has not been started yet; that does:  moot start {id_}")
         elif moot.left_behind(debate):
             say(f"Nobody carries it on; that does:  moot resume {id_}")
-        with Screen(debate.but(turn_count=0) if after == 0 else debate) as screen:
+        heard = await moot.turns(id_) if after else []
+        with Screen(debate.but(turn_count=0) if after == 0 else debate, heard=heard) as screen:
             notices.view = screen
             await _show(moot, id_, min(after, debate.last_seq), screen)
         debate = await moot.get(id_)
-        screen.outcome(debate, filed(moot, id_))
+        said = await moot.turns(id_) if debate.outcome else []
+        screen.outcome(debate, filed(moot, id_), said)
     return exit_code(debate, interrupted=False)
 
 
@@ -212,12 +220,15 @@ def who_speaks(debate: Debate, found: Sequence[ProviderStatus]) -> str:
     """The seats with their models, in one line: what `local` means is among what was found."""
     local = next((one.model for one in found if one.provider == "local"), "local")
     seats: dict[str, list[str]] = {}
-    for seat in (*debate.participants, *filter(None, [debate.host])):
+    debaters = (*debate.participants, *filter(None, [debate.host]))
+    jury = debate.jury.seats if debate.jury else ()
+    speaking = jury if only_votes(debate.rules) else (*debaters, *jury)
+    for seat in speaking:
         voice = _voice(local if seat.model == "local" else seat.model)
         name = "host" if seat is debate.host else seat.name
         seats.setdefault(voice, []).append(name)
     line = " · ".join(f"{', '.join(names)}: {voice}" for voice, names in seats.items())
-    canned = any(seat.model == "local" for seat in debate.seats) and local == UNDERSTUDY
+    canned = any(seat.model == "local" for seat in speaking) and local == UNDERSTUDY
     keyed = any(one.works for one in found if one.provider != "local")
     return f"{line}. {HINT}" if canned and not keyed else line
 

@@ -14,6 +14,7 @@ with loading():
         agent_commands,
         home_commands,
         model,
+        outcome_commands,
         read_commands,
         run_commands,
         station_commands,
@@ -27,8 +28,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Debates between language models, carried to their end.",
 )
-for commands in (run_commands, read_commands, agent_commands, station_commands, home_commands,
-                 model):  # fmt: skip
+for commands in (run_commands, read_commands, outcome_commands, agent_commands, station_commands,
+                 home_commands, model):  # fmt: skip
     commands.register(app)
 
 

@@ -1,6 +1,7 @@
 """The commands that read: list, show, export, report, replay, records, formats, schema."""
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from moot.ports import FormatProblem, Moot, Search
 
 STYLES = {"completed": "green", "running": "cyan", "paused": "yellow", "failed": "red"}
-LISTED = ("id", "motion", "format", "status", "stage", "round", "progress", "degraded",
+LISTED = ("id", "motion", "format", "status", "stage", "round", "progress", "degraded", "outcome",
           "created_at", "updated_at")  # fmt: skip
 OFF = (
     "The council is switched off {} (MOOT_DISABLED_FORMATS), so its records are not shown; they "
@@ -71,7 +72,9 @@ def list_(
 
 
 def _mark(debate: "Debate", left: bool) -> str:
-    return " (left behind)" if left else " (degraded)" if debate.degraded else ""
+    doubt = " (left behind)" if left else " (degraded)" if debate.degraded else ""
+    kind = debate.outcome.outcome if debate.outcome else None
+    return f", {kind.replace('_', ' ')}{doubt}" if kind else doubt
 
 
 async def _found(moot: "Moot", search: "Search") -> "list[tuple[Debate, bool]]":
@@ -99,19 +102,19 @@ def show(id_: Id, json: Json = False) -> None:
 
     debate, turns, folder, there = ask(look)
     if json:
+        from moot.outcome.result import verdict_of
         from moot.wire import codec
 
         told = {**codec.debate(debate), "turns": [codec.turn(turn) for turn in turns]}
-        print_json({**told, "folder": folder})
+        print_json({**told, "verdict": verdict_of(debate, turns), "folder": folder})
         return
     from moot.cli.screen import Screen
-    from moot.core.events import TurnCommitted
 
     screen = Screen(debate)
     screen.head()
-    for turn in turns:
-        screen.show(TurnCommitted(debate.id, turn))
-    screen.outcome(debate, there)
+    for _ in screen.read(turns):
+        pass
+    screen.outcome(debate, there, turns)
 
 
 def export(
@@ -229,12 +232,20 @@ def formats(json: Json = False) -> None:
 
 
 def schema(
-    what: Annotated[str, typer.Argument(help="packet or format")] = "packet",
+    what: Annotated[str, typer.Argument(help="packet, verdict or format")] = "packet",
 ) -> None:
-    """Print the JSON Schema of a council's packet, or of a format file."""
+    """Print the JSON Schema of a council's packet, of a verdict, or of a format file."""
     from moot.core.format import Format
     from moot.outcome import packet
+    from moot.wire.codec import adapter
+    from moot.wire.outcome_shapes import Verdict
 
-    if what not in ("packet", "format"):
-        raise InputError(f"There is no schema {what!r}; there are packet and format.", "schema")
-    print_json(packet.schema() if what == "packet" else Format.model_json_schema())
+    schemas: dict[str, Callable[[], dict[str, Any]]] = {
+        "packet": packet.schema,
+        "verdict": lambda: adapter(Verdict).json_schema(),
+        "format": Format.model_json_schema,
+    }
+    if what not in schemas:
+        known = " and ".join((", ".join(list(schemas)[:-1]), list(schemas)[-1]))
+        raise InputError(f"There is no schema {what!r}; there are {known}.", "schema")
+    print_json(schemas[what]())

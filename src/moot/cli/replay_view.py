@@ -8,11 +8,11 @@ from rich.rule import Rule
 from rich.text import Text
 
 from moot.bootstrap import load_settings, replay
+from moot.cli import verdict_view
 from moot.cli.screen import Screen, ending
 from moot.cli.target import remote
 from moot.core.clean import visible
-from moot.core.debate import Debate, Participant, Turn
-from moot.core.events import TurnCommitted
+from moot.core.debate import Debate, Jury, Participant, Turn
 from moot.core.times import seconds
 from moot.wire.codec import read_debate, read_turn
 
@@ -59,20 +59,19 @@ def _transcript(console: Console, debate: Debate, turns: list[Turn]) -> None:
         motion=visible(debate.motion),
         participants=tuple(_clean(seat, "name", "role", "model") for seat in debate.participants),
         host=_clean(debate.host, "name", "role", "model") if debate.host else None,
+        jury=_clean_jury(debate.jury),
         warnings=tuple(visible(list(debate.warnings))),
     )
     screen = Screen(debate, console)
     screen.head()
     begun = debate.started_at or debate.created_at
-    for turn in turns:
-        clean = _clean(turn, "text", "name", "stage", "model")
-        screen.show(TurnCommitted(debate.id, clean))
+    for turn in screen.read([_clean(turn, "text", "name", "stage", "model") for turn in turns]):
         when, took = _between(begun, turn.started_at), _between(turn.started_at, turn.committed_at)
         console.print(Text(f"  +{when} s, took {took} s", style="dim"))
     console.print(Rule(style="dim"))
     lasted = f", {_between(begun, debate.ended_at)} s" if debate.ended_at else ""
     console.print(Text.assemble((ending(debate), "bold"), (f"  {len(turns)} turns{lasted}", "dim")))
-    if outcome := debate.outcome:
+    if not _verdict(console, debate, turns) and (outcome := debate.outcome):
         console.print(Text(f"Decided: {visible(outcome.selected_option)}", style="bold"))
         scores = f"consensus {outcome.consensus_score:.2f}"
         console.print(Text(f"  {scores}, confidence {outcome.confidence_score:.2f}", style="dim"))
@@ -80,8 +79,22 @@ def _transcript(console: Console, debate: Debate, turns: list[Turn]) -> None:
         console.print(Text(visible(debate.failure.message), style="red"))
 
 
+def _verdict(console: Console, debate: Debate, turns: list[Turn]) -> bool:
+    """Show the verdict, if there is one. It cannot be made from answers that somebody changed."""
+    try:
+        return verdict_view.show(console, debate, turns)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        return False
+
+
 def _clean(noun: T, *names: str) -> T:
     return replace(noun, **{name: visible(getattr(noun, name)) for name in names})
+
+
+def _clean_jury(jury: Jury | None) -> Jury | None:
+    if jury is None:
+        return None
+    return replace(jury, seats=tuple(_clean(seat, "name", "model") for seat in jury.seats))
 
 
 def _between(start: str, end: str) -> str:

@@ -27,10 +27,27 @@ if TYPE_CHECKING:
 
 Seconds = Annotated[float | None, typer.Option(help="5..120, default 35.")]
 Tokens = Annotated[int | None, typer.Option(help="128..4096, default 900.")]
+Jury = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="So many jurors vote at the end; 3 is usual, 0 is none."),
+]
+Juror = Annotated[
+    list[str] | None,
+    typer.Option(metavar="MODEL", help="A juror's model; the others take defaults. Repeatable."),
+]
+NoSwap = Annotated[
+    bool,
+    typer.Option("--no-swap", help="Jurors vote once, not again with the options in turned order."),
+]
+NoBaseline = Annotated[
+    bool, typer.Option("--no-baseline", help="Jurors do not vote before they have heard anything.")
+]
 
 
 def register(app: typer.Typer) -> None:
-    for command in (run, council, start, resume, end, retry, skip, watch, stop, pause):
+    for command in (
+        run, council, start, resume, end, retry, skip, watch, stop, pause, rejudge,
+    ):  # fmt: skip
         app.command()(command)
 
 
@@ -75,6 +92,10 @@ class Fields:
     on_failure: Annotated[
         str | None, typer.Option(help="If a speaker fails for good: pause or degrade.")
     ] = None
+    jury: Jury = None
+    juror: Juror = None
+    no_swap: NoSwap = False
+    no_baseline: NoBaseline = False
 
     def asked(self) -> dict[str, Any]:
         agents = [{"agent": id_} for id_ in self.agent or []]
@@ -91,6 +112,7 @@ class Fields:
                 max_cost_usd=self.max_cost_usd,
             ),
             "on_failure": self.on_failure,
+            "jury": _jury(self.jury, self.juror, self.no_swap, self.no_baseline),
             "allow_unpriced": self.allow_unpriced,
         }
 
@@ -126,6 +148,10 @@ def council(
     ] = None,
     max_turn_seconds: Seconds = None,
     max_turn_tokens: Tokens = None,
+    jury: Jury = None,
+    juror: Juror = None,
+    no_swap: NoSwap = False,
+    no_baseline: NoBaseline = False,
     json: Json = False,
 ) -> None:
     """Let five roles decide a problem, and leave a decision that can be traced."""
@@ -137,6 +163,7 @@ def council(
         writeback_record_type=record,
         max_turn_seconds=max_turn_seconds,
         max_turn_tokens=max_turn_tokens,
+        jury=_jury(jury, juror, no_swap, no_baseline),
     )
     _carry(lambda moot: moot.council(asked), json, introduce=True)
 
@@ -196,6 +223,12 @@ def pause(id_: Id, json: Json = False) -> None:
     _tell(lambda moot: moot.pause(id_), json)
 
 
+def rejudge(id_: Id, jury: Jury = None, juror: Juror = None, json: Json = False) -> None:
+    """Have a jury judge a debate that has ended: 2 calls for each juror, and a new debate."""
+    asked = _jury(jury, juror)
+    _carry(lambda moot: moot.rejudge(id_, jury=asked), json, introduce=True)
+
+
 def _carry(
     begin: "Callable[[Moot], Awaitable[Debate]]", json: bool, *known: str, introduce: bool = False
 ) -> None:
@@ -240,6 +273,19 @@ def _participant(text: str) -> dict[str, Any]:
     if not name:
         raise InputError(f"--participant {text}: write it as NAME=MODEL.", "participants")
     return {"name": name, "stance": stance or None, "model": model or None}
+
+
+def _jury(
+    size: int | None, models: list[str] | None, no_swap: bool = False, no_baseline: bool = False
+) -> dict[str, Any] | None:
+    """The jury that was asked for, or None if nothing was said of one."""
+    asked = said(
+        size=size,
+        models=models or None,
+        swap=False if no_swap else None,
+        baseline=False if no_baseline else None,
+    )
+    return asked or None
 
 
 def _role(text: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A debate on a terminal: what was said stays, what is being said moves, a line says how far."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Self
 
 from rich.console import Console, Group, RenderableType
@@ -12,12 +12,14 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from moot.cli import verdict_view
 from moot.cli.ask import flat
 from moot.core import schedule
 from moot.core.clean import clean
 from moot.core.debate import Debate, Turn
 from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
 from moot.core.voices import UNDERSTUDY, label
+from moot.render.ballots import Ballot, ballots, in_order, jurors
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta")
 LOST = "Connection lost; trying again …"
@@ -33,6 +35,10 @@ REASONS = {
     "provider_failed": "no provider could speak",
     "structural_failure": "its outcome could not be written",
 }
+
+
+Place = tuple[int, str]
+"""Who speaks, in which round: a juror may cast several ballots at once."""
 
 
 class View:
@@ -55,8 +61,9 @@ class View:
     def show(self, event: Event | Delta) -> None:
         """What is said."""
 
-    def outcome(self, debate: Debate, folder: str) -> None:
-        """How it ended, what it cost, where its files are (if any), and what can be done next."""
+    def outcome(self, debate: Debate, folder: str, turns: Sequence[Turn]) -> None:
+        """How it ended, what it cost, where its files are (if any), and what can be done next.
+        `turns` are all that was said, if it has an outcome."""
 
 
 class Lines(View):
@@ -81,16 +88,21 @@ class Lines(View):
 class Screen(View):
     """A terminal, or a pipe: there only what is committed is printed."""
 
-    def __init__(self, debate: Debate, console: Console | None = None) -> None:
+    def __init__(
+        self, debate: Debate, console: Console | None = None, heard: Sequence[Turn] = ()
+    ) -> None:
+        """`heard` was said before what is shown."""
         self._console = console or Console(highlight=False, soft_wrap=False)
         self._debate = debate
+        self._jurors = jurors(debate)
+        self._heard = {turn.seq: turn for turn in heard}
         self._colours = {
             seat.id: COLOURS[place % len(COLOURS)] for place, seat in enumerate(debate.participants)
         }
-        self._speaking: dict[str, tuple[int, str]] = {}  # from which character on, and what
-        self._asked: dict[str, str] = {}  # of those who are asked, and said nothing yet
+        self._speaking: dict[Place, tuple[int, str]] = {}  # from which character on, and what
+        self._asked: dict[Place, str] = {}  # of those who are asked, and said nothing yet
         self._seq = 0
-        self._place: tuple[int, str] | None = None
+        self._place: tuple[int | None, str] | None = None
         self._where = schedule.label(debate, *schedule.here(debate))
         self._done, self._cost = debate.turn_count, debate.usage.cost_usd
         self._total = debate.total
@@ -135,11 +147,11 @@ class Screen(View):
                 self._status(event)
         self._refresh()
 
-    def outcome(self, debate: Debate, folder: str) -> None:
+    def outcome(self, debate: Debate, folder: str, turns: Sequence[Turn]) -> None:
         out = self._console
         out.print(Rule(style="dim"))
         out.print(Text.assemble((ending(debate), "bold"), (_bill(debate), "dim")))
-        if debate.outcome:
+        if not verdict_view.show(out, debate, turns) and debate.outcome:
             decision = debate.outcome
             out.print(
                 Text.assemble(("Decision: ", "dim"), (decision.selected_option, "bold green"))
@@ -177,6 +189,9 @@ class Screen(View):
                     (f"  {side}, {label(seat.model)}", "dim"),
                 )
             )
+        for seat in debate.jury.seats if debate.jury else ():
+            tag = (f"  juror, {label(seat.model)}", "dim")
+            out.print(Text.assemble(("  ○ ", "white"), seat.name, tag))
         out.print(Text(f"  {debate.id}", style="dim"))
         for warning in debate.warnings:
             out.print(Text(f"  {warning}", style="yellow"))
@@ -184,46 +199,72 @@ class Screen(View):
     def _hear(self, delta: Delta) -> None:
         """What is being said: a delta at 0 begins it anew, one that does not fit shows the rest,
         an empty one takes back what did not come to its end, or tells what the host is asked."""
-        self._asked.pop(delta.actor, None)
+        place = (delta.round, delta.actor)
+        self._asked.pop(place, None)
         if delta.instruction:
-            self._asked[delta.actor] = delta.instruction
-        start, said = self._speaking.get(delta.actor, (delta.offset, ""))
+            self._asked[place] = delta.instruction
+        start, said = self._speaking.get(place, (delta.offset, ""))
         if delta.offset and delta.offset == start + len(said):
-            self._speaking[delta.actor] = (start, said + delta.text)
+            self._speaking[place] = (start, said + delta.text)
         elif delta.text:
-            self._speaking[delta.actor] = (delta.offset, delta.text)
+            self._speaking[place] = (delta.offset, delta.text)
         elif delta.offset == 0:
-            self._speaking[delta.actor] = (0, "")
+            self._speaking[place] = (0, "")
 
     def _check_order(self, seq: int) -> None:
         """The log only grows, unless somebody put another one in its place."""
         if seq <= self._seq:
             self._console.print(Text("The log was replaced; from its beginning:", style="yellow"))
             self._speaking.clear()
+            self._heard.clear()
             self._done, self._cost, self._place = 0, 0.0, None
         self._seq = seq
 
+    def read(self, turns: Sequence[Turn]) -> Iterator[Turn]:
+        """Show what was said, a turn at a time, with the ballots of a jury in the order of its
+        seats."""
+        self._heard |= {turn.seq: turn for turn in turns}
+        for turn in in_order(self._debate, turns):
+            self._turn(turn)
+            yield turn
+
     def _turn(self, turn: Turn) -> None:
-        self._speaking.pop(turn.actor, None)
-        self._asked.pop(turn.actor, None)
+        self._speaking.pop((turn.round, turn.actor), None)
+        self._asked.pop((turn.round, turn.actor), None)
+        self._heard[turn.seq] = turn
         self._done += 1
         self._cost += turn.usage.cost_usd
-        out = self._console
-        if (turn.round, turn.stage) != self._place:
-            self._place = (turn.round, turn.stage)
-            self._where = schedule.label(self._debate, turn.round, turn.stage)
+        out, votes = self._console, turn.actor in self._jurors
+        # jurors vote all at once, in several rounds: one line stands above all of their ballots
+        place = (None if votes else turn.round, turn.stage)
+        if place != self._place:
+            self._place = place
+            self._where = self._title(turn)
             out.print()
             out.print(Rule(Text(self._where, style="dim"), style="dim", align="left"))
         out.print()
         out.print(self._heading(turn.actor, turn.name, turn.model))
+        if votes and (ballot := self._ballot(turn)):
+            out.print(Padding(_vote(ballot), (0, 0, 0, 2)))
         if turn.status == "failed":
             out.print(Padding(Text(f"no answer ({turn.error_code})", style="red"), (0, 0, 0, 2)))
         else:
             style = "italic" if turn.kind == "cue" else ""
             out.print(Padding(Text(turn.text, style=style), (0, 0, 0, 2)))
 
+    def _title(self, turn: Turn) -> str:
+        """What stands above a turn, and those that follow it in the same place."""
+        stage = self._debate.rules.jury
+        if stage and turn.actor in self._jurors:
+            return stage.heading
+        return schedule.label(self._debate, turn.round, turn.stage)
+
+    def _ballot(self, turn: Turn) -> Ballot | None:
+        return ballots(self._debate, list(self._heard.values())).get(turn.seq)
+
     def _heading(self, actor: str, name: str, model: str) -> Text:
-        tag = f"  {label(model)}" if model == UNDERSTUDY else ""
+        shown = model == UNDERSTUDY or (model and actor in self._jurors)
+        tag = f"  {label(model)}" if shown else ""
         return Text.assemble((name, f"bold {self._colours.get(actor, 'white')}"), (tag, "dim"))
 
     def _status(self, event: StatusChanged) -> None:
@@ -240,10 +281,11 @@ class Screen(View):
         """What is being said, and the line that says how far the debate is."""
         parts: list[RenderableType] = []
         room = max(self._console.height // max(len(self._speaking), 1) - 5, 3)
-        for actor, (start, text) in self._speaking.items():
+        for (number, actor), (start, text) in self._speaking.items():
             seat = self._debate.seat(actor)
             words = ("… " if start else "") + clean(text, seat.name, [])
-            said = Text(words) if text else Text(self._asked.get(actor, AGAIN), style="dim")
+            asked = self._asked.get((number, actor), AGAIN)
+            said = Text(words) if text else Text(asked, style="dim")
             lines = said.wrap(self._console, max(self._console.width - 4, 20))
             parts += [Text(), self._heading(actor, seat.name, "")]
             parts += [Padding(line, (0, 0, 0, 2)) for line in lines[-room:]]
@@ -255,6 +297,12 @@ class Screen(View):
             Text(f"${self._cost:.4f}" if self._cost else "", style="dim"),
         )
         return Group(*parts, Text(), row)
+
+
+def _vote(ballot: Ballot) -> Text:
+    """How a juror came to its vote, what it is, and whether it flipped."""
+    parts = ((ballot.read, "dim"), (ballot.vote, "bold"), (ballot.flip, "bold yellow"))
+    return Text(" ").join(Text(said, style) for said, style in parts if said)
 
 
 def _said(turn: Turn) -> Text:

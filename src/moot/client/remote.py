@@ -20,6 +20,7 @@ from moot.core.format import Format
 from moot.core.ids import check_id
 from moot.core.status import FINAL
 from moot.errors import ConflictError, InputError, StateError, StorageError
+from moot.outcome.calibration import Calibration, Hindsight
 from moot.ports import FormatProblem, Found, Moot, Once, ProviderStatus, Search
 from moot.render import report_text
 from moot.render.export import Kind
@@ -91,6 +92,7 @@ class Remote(Moot):
         limits: Mapping[str, Any] | None = None,
         on_failure: str | None = None,
         brief: Mapping[str, Any] | None = None,
+        jury: Mapping[str, Any] | None = None,
         allow_unpriced: bool = False,
         start: bool = True,
         once: Once | None = None,
@@ -98,7 +100,7 @@ class Remote(Moot):
         asked = {
             "motion": motion, "format": format, "participants": participants, "host": host,
             "options": options, "limits": limits, "on_failure": on_failure, "brief": brief,
-            "allow_unpriced": allow_unpriced or None, "start": start,
+            "jury": jury, "allow_unpriced": allow_unpriced or None, "start": start,
         }  # fmt: skip
         given = {name: value for name, value in asked.items() if value is not None}
         return await self._make("/debates", given, once)
@@ -120,7 +122,9 @@ class Remote(Moot):
             try:
                 return await self._wire.call(_debate, "POST", path, asked, headers=headers)
             except StateError as error:
-                raise ConflictError(error.message) from None
+                if "Idempotency-Key" in error.message:
+                    raise ConflictError(error.message) from None
+                raise
             except UnreachableError as error:
                 broke = broke or isinstance(error, BrokenError)
                 if not broke or not left:
@@ -153,6 +157,16 @@ class Remote(Moot):
     async def skip(self, debate_id: str) -> Debate:
         return await self._verb(debate_id, "skip")
 
+    async def rejudge(
+        self,
+        debate_id: str,
+        *,
+        jury: Mapping[str, Any] | None = None,
+        once: Once | None = None,
+    ) -> Debate:
+        asked = {} if jury is None else {"jury": dict(jury)}
+        return await self._make(f"{_path(debate_id)}/rejudge", asked, once)
+
     async def _verb(self, debate_id: str, verb: str, asked: dict[str, Any] | None = None) -> Debate:
         return await self._wire.call(_debate, "POST", f"{_path(debate_id)}/{verb}", asked)
 
@@ -181,6 +195,23 @@ class Remote(Moot):
 
     async def packet(self, debate_id: str) -> dict[str, Any]:
         return await self._wire.call(_object, "GET", f"{_path(debate_id)}/packet")
+
+    async def verdict(self, debate_id: str) -> dict[str, Any]:
+        return await self._wire.call(_object, "GET", f"{_path(debate_id)}/verdict")
+
+    async def note_outcome(self, debate_id: str, hindsight: Hindsight | None) -> Hindsight | None:
+        path, asked = f"{_path(debate_id)}/outcome", {"outcome": hindsight}
+        return await self._wire.call(_noted, "PUT", path, asked)
+
+    async def noted_outcome(self, debate_id: str) -> Hindsight | None:
+        return await self._wire.call(_noted, "GET", f"{_path(debate_id)}/outcome")
+
+    async def calibration(self) -> Calibration:
+        return await self._wire.call(
+            lambda said: codec.adapter(Calibration).validate_python(visible(said)),
+            "GET",
+            "/calibration",
+        )
 
     async def report(self, debate_id: str) -> dict[str, Any]:
         return await self._wire.call(_report, "GET", f"{_path(debate_id)}/report")
@@ -370,6 +401,10 @@ class Outage:
 
 def _plan(said: Any) -> Plan:
     return codec.adapter(Plan).validate_python(said)
+
+
+def _noted(said: Any) -> Hindsight | None:
+    return codec.adapter(Hindsight | None).validate_python(said["outcome"])
 
 
 def _path(debate_id: str) -> str:

@@ -4,6 +4,7 @@ it, and how it reads. The built-in shapes are written the same way, in `core.bui
 import json
 import re
 import string
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
@@ -23,6 +24,10 @@ LINE, TEXT, CITED, QUOTED = 240, 1500, 20, 6
 Type = Literal["line", "text", "share", "date", "choice", "turns", "quotes", "table"]
 Of = Literal["target", "challengers", "options"]
 UNDECIDED = "undecided"
+OTHER = "other"
+"""A choice that is none of the options: its own words stand in another field."""
+_MARKS = "\"'“”„‘’«» "
+_ENDS = _MARKS + ".…"
 _CITATION = re.compile(r"\s*\[\s*turn:?[^\]]{0,80}\]")
 
 
@@ -53,8 +58,11 @@ class Field(_Part):
     min: int | None = _setting(ge=0, le=50)  # items of a list
     max: int | None = _setting(ge=1, le=50)
     length: int | None = _setting(ge=1, le=8000)  # characters of a line or a text
+    optional: bool = _setting(default=False)  # it may be null; turns need not be cited
     choices: tuple[str, ...] = _setting((), strict=False, max_length=50)
-    of: Of | None = _setting()  # what a choice is made from, where the debate knows it
+    of: Of | None = _setting()  # what a choice is made from, where the debate knows it, beside them
+    needs: Mapping[str, FieldName] = _setting({})  # the field that must be filled, by the choice
+    rests_on: Literal["target"] | None = _setting()  # whose words it must be made of
     fields: Mapping[FieldName, "Field"] = _setting({})
 
     @model_validator(mode="after")
@@ -69,6 +77,12 @@ class Field(_Part):
             raise ValueError("min and max count the items of a list: set list = true")
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError(f"min is {self.min}, which is more than max, {self.max}")
+        if self.needs and (self.type != "choice" or self.list):
+            raise ValueError("needs is for a single choice: which field one of the choices needs")
+        if self.optional and (self.list or self.type == "quotes"):
+            raise ValueError("optional: a list may be empty anyway, unless min asks for items")
+        if self.rests_on is not None and self.type not in ("line", "text"):
+            raise ValueError("rests_on is for a line or a text")
         if self.length is not None and self.type not in ("line", "text"):
             raise ValueError("length is for a line or a text")
         if self.list and self.type in ("turns", "quotes"):
@@ -80,7 +94,7 @@ class Field(_Part):
         """Whether an answer must have it: a list may be left out unless `min` asks for items."""
         if self.type in ("turns", "quotes"):
             return False
-        return not self.list or bool(self.min)
+        return bool(self.min) if self.list else not self.optional
 
 
 _ITEM = {"item": Field(type="line")}  # what the template of a plain list may mention
@@ -98,6 +112,12 @@ class Answer(_Part):
     def _readable(self) -> Self:
         if _depth(self.fields) > 3:
             raise ValueError("fields: a table may hold tables, and these no more of them")
+        for fields in (self.fields, *(field.fields for field in walk(self.fields))):
+            for key, field in fields.items():
+                if unknown := [name for name in field.needs.values() if name not in fields]:
+                    raise ValueError(
+                        f"fields.{key}.needs: there is no field {unknown[0]} beside it"
+                    )
         _check_template(self.reads or "", self.fields)
         return self
 
@@ -109,6 +129,11 @@ class Answer(_Part):
     def options_from(self) -> Iterator[Field]:
         """The fields that choose among the options that stand."""
         return (field for field in walk(self.fields) if field.of == "options")
+
+    @property
+    def needs_options(self) -> bool:
+        """Whether nobody could answer unless options were stated before."""
+        return _needs_options(self.fields)
 
     @property
     def stand(self) -> str | None:
@@ -129,6 +154,16 @@ def walk(fields: Mapping[str, Field]) -> Iterator[Field]:
         yield from walk(field.fields)
 
 
+def _needs_options(fields: Mapping[str, Field]) -> bool:
+    needed = [field for field in fields.values() if field.required]
+    return any(
+        _needs_options(field.fields)
+        if field.fields
+        else field.of == "options" and OTHER not in field.choices
+        for field in needed
+    )
+
+
 def _depth(fields: Mapping[str, Field]) -> int:
     return 1 + max((_depth(field.fields) for field in fields.values() if field.fields), default=0)
 
@@ -140,12 +175,16 @@ class _Read(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
+def _shortened(text: str, length: int) -> str:
+    return text[: length - 1].rstrip() + "…" if len(text) > length else text
+
+
 def _at_most(length: int) -> BeforeValidator:
     """Models overrun: a text or a list that is too long is cut, not refused."""
 
     def cut(value: object) -> object:
-        if isinstance(value, str) and len(value) > length:
-            return value[: length - 1].rstrip() + "…"
+        if isinstance(value, str):
+            return _shortened(value, length)
         if isinstance(value, list | tuple):
             return value[:length]  # pyright: ignore[reportUnknownVariableType]
         return value
@@ -183,10 +222,10 @@ def _type(name: str, field: Field) -> Any:
             kind = Annotated[float, Setting(ge=0, le=1), BeforeValidator(_share)]
         case "date":
             kind = date
-        case "choice" if field.choices:
+        case "choice" if field.choices and not field.of:
             kind = Annotated[Literal[field.choices], _chosen(field.choices)]
-        case "choice":
-            kind = Annotated[str, Setting(min_length=1, max_length=LINE), _at_most(LINE)]
+        case "choice":  # it is cut once it was compared with what is known: see `_cut`
+            kind = Annotated[str, Setting(min_length=1, json_schema_extra={"maxLength": LINE})]
         case "turns":
             return Annotated[tuple[int, ...], Setting(max_length=CITED), _at_most(CITED)]
         case "quotes":
@@ -194,11 +233,18 @@ def _type(name: str, field: Field) -> Any:
             return Annotated[tuple[line, ...], Setting(max_length=QUOTED), _at_most(QUOTED)]
         case "table":
             kind = _model(_titled(name, item=field.list), field.fields)
+    if field.optional:
+        return Annotated[kind | None, BeforeValidator(_blank)]
     if not field.list:
         return kind
     most = field.max or 10
     bounds = Setting(min_length=field.min or None, max_length=most)
     return Annotated[tuple[kind, ...], bounds, _at_most(most)]
+
+
+def _blank(value: object) -> object:
+    """Models leave a field out by writing nothing into it."""
+    return None if isinstance(value, str) and not value.strip() else value
 
 
 def _titled(name: str, *, item: bool) -> str:
@@ -210,11 +256,17 @@ def _model(name: str, fields: Mapping[str, Field]) -> type[BaseModel]:
     made: dict[str, Any] = {
         key: (
             _type(key, field),
-            Setting(default=... if field.required else (), description=field.help),
+            Setting(default=_default(field), description=field.help),
         )
         for key, field in fields.items()
     }
     return create_model(name, __base__=_Read, **made)
+
+
+def _default(field: Field) -> Any:
+    if field.required:
+        return ...
+    return () if field.list or field.type in ("turns", "quotes") else None
 
 
 @lru_cache(maxsize=256)
@@ -239,23 +291,55 @@ def schema(name: str, answer: Answer, known: Mapping[Of, Sequence[str]]) -> dict
     def narrow(fields: Mapping[str, Field], table: dict[str, Any]) -> None:
         for key, field in fields.items():
             told = table["properties"][key]
-            names = list(known.get(field.of, ())) if field.of else []
+            names = _choices(key, field, known, answer)
             if names and field.list:
                 told["items"] = {"type": "string", "enum": names}
+            elif names and field.optional:
+                told["anyOf"][0] = {"type": "string", "enum": names}
             elif names:
                 help_ = {"description": field.help} if field.help else {}
                 table["properties"][key] = {"type": "string", "enum": names, **help_}
             if field.fields:
-                ref: str = told.get("items", told)["$ref"]
-                narrow(field.fields, defs[ref.rpartition("/")[2]])
+                if field.list and (asked := _challengers(field, known)) is not None:
+                    # one for each who challenged; none if nobody did
+                    told["minItems"] = max(len(asked), field.min or 0)
+                    told["maxItems"] = (field.max or 10) if asked else 0
+                inner = told["anyOf"][0] if field.optional else told.get("items", told)
+                narrow(field.fields, defs[str(inner["$ref"]).rpartition("/")[2]])
 
     narrow(answer.fields, made)
     return made
 
 
+def _choices(
+    key: str, field: Field, known: Mapping[Of, Sequence[str]], answer: Answer
+) -> list[str]:
+    """What a choice can be, as far as it follows from the debate; nothing if anything goes."""
+    if field.of is None or field.of not in known:
+        return []
+    made = list(known[field.of])
+    if not made and OTHER not in field.choices:
+        return []  # nobody is known of whom it could be one
+    more = field.choices
+    if field.of == "options" and key == answer.stand and UNDECIDED not in more:
+        more = (*more, UNDECIDED)
+    taken = {name.casefold() for name in made}
+    return [*made, *(name for name in more if name.casefold() not in taken)]
+
+
 def names(answer: Answer) -> str:
     """The names of an answer's fields, for a model that is shown no schema."""
     return ", ".join(answer.fields)
+
+
+def outline(fields: Mapping[str, Field]) -> str:
+    """The fields in their order, with those of tables in braces and lists in brackets."""
+    said: list[str] = []
+    for name, field in fields.items():
+        inner = f"{{{outline(field.fields)}}}" if field.fields else ""
+        items = field.list or field.type in ("turns", "quotes")
+        said.append(f"{name} [{inner or '…'}]" if items else f"{name} {inner}".rstrip())
+    return ", ".join(said)
 
 
 def read(
@@ -267,8 +351,40 @@ def read(
     except ValidationError as error:
         raise ValueError(_first(error)) from None
     made = checked.model_dump(mode="json")
-    _aim(made, answer.fields, known)
+    _aim(made, answer.fields, known, answer)
+    _cut(made, answer.fields, known)
+    _check_needs(made, answer.fields)
     return made
+
+
+def _cut(
+    data: dict[str, Any], fields: Mapping[str, Field], known: Mapping[Of, Sequence[str]]
+) -> None:
+    """A choice that is none of those that are known is a line like any other: not too long."""
+    for key, field in fields.items():
+        if data[key] is None:
+            continue
+        if field.fields:
+            for one in data[key] if field.list else [data[key]]:
+                _cut(one, field.fields, known)
+        elif field.of:
+            whole = (*known.get(field.of, ()), *field.choices)
+            items = data[key] if isinstance(data[key], list) else [data[key]]
+            made = [one if one in whole else _shortened(one, LINE) for one in items]
+            data[key] = made if isinstance(data[key], list) else made[0]
+
+
+def _check_needs(data: dict[str, Any], fields: Mapping[str, Field]) -> None:
+    """What a choice needs is filled in; what only another choice needs is left out."""
+    for key, field in fields.items():
+        if field.fields and data[key] is not None:
+            for one in data[key] if field.list else [data[key]]:
+                _check_needs(one, field.fields)
+        for choice, name in field.needs.items():
+            if data[key] == choice and not data[name]:
+                raise ValueError(f"{name}: fill it in, because {key} is {choice}")
+            if data[key] != choice and fields[name].optional:
+                data[name] = None
 
 
 def _named(value: Any, fields: Mapping[str, Field]) -> Any:
@@ -290,13 +406,18 @@ def _named(value: Any, fields: Mapping[str, Field]) -> Any:
 
 
 def _aim(
-    data: dict[str, Any], fields: Mapping[str, Field], known: Mapping[Of, Sequence[str]]
+    data: dict[str, Any],
+    fields: Mapping[str, Field],
+    known: Mapping[Of, Sequence[str]],
+    answer: Answer,
 ) -> None:
     """What must be aimed at somebody is, and what must be one of the options is."""
     for key, field in fields.items():
         value = data[key]
-        if field.of == "options" and known.get("options"):
-            data[key] = _among(key, value, known["options"])
+        if value is None:
+            continue
+        if field.of == "options" and (names := _choices(key, field, known, answer)):
+            data[key] = _among(key, value, names)
         aimed = next((name for name, part in field.fields.items() if part.of == "target"), None)
         target = next(iter(known.get("target", ())), None)
         if field.list and aimed and target:
@@ -306,18 +427,144 @@ def _aim(
             data[key] = [{**one, aimed: target} for one in kept]
         elif field.of == "target" and target:
             data[key] = target
+        elif field.list and (asked := _challengers(field, known)) is not None:
+            data[key] = _answered(key, value, field, asked)
+        elif field.fields and not field.list:
+            _aim(value, field.fields, known, answer)
         elif field.fields:
-            for one in value if field.list else [value]:
-                _aim(one, field.fields, known)
+            data[key] = _stated(value, field, known, answer)
+
+
+def _challengers(field: Field, known: Mapping[Of, Sequence[str]]) -> Sequence[str] | None:
+    """Who must be answered in a list of answers to challengers; None if it is something else, or
+    nobody knows who challenged."""
+    asked = known.get("challengers")
+    if asked is None or not any(part.of == "challengers" for part in field.fields.values()):
+        return None
+    return asked[: field.max or 10] if asked or not field.min else None
+
+
+def _answered(
+    key: str, items: Sequence[dict[str, Any]], field: Field, asked: Sequence[str]
+) -> list[dict[str, Any]]:
+    """An answer to each challenger, and to nobody else."""
+    who = next(name for name, part in field.fields.items() if part.of == "challengers")
+    kept: list[dict[str, Any]] = []
+    for one in items:
+        said = str(one[who]).casefold()
+        named = [name for name in asked if name.casefold() == said]
+        named = named or [name for name in asked if name.casefold() in said]
+        if named:
+            kept.append({**one, who: max(named, key=len)})
+    found = {one[who] for one in kept}
+    if missing := [name for name in asked if name not in found]:
+        raise ValueError(f"{key}: answer {' and '.join(missing)} too, who challenged you")
+    return kept
+
+
+def _stated(
+    items: Sequence[dict[str, Any]],
+    field: Field,
+    known: Mapping[Of, Sequence[str]],
+    answer: Answer,
+) -> list[dict[str, Any]]:
+    """The items of a list that are about options which somebody stated; the others are dropped,
+    unless they are all there is."""
+    kept: list[dict[str, Any]] = []
+    for one in items:
+        try:
+            _aim(one, field.fields, known, answer)
+        except ValueError:
+            if field.required:
+                raise
+            continue
+        kept.append(one)
+    return kept
 
 
 def _among(key: str, value: Any, options: Sequence[str]) -> Any:
     if isinstance(value, list):
-        return [_among(key, one, options) for one in cast("list[Any]", value)]
-    spelled = {option.casefold(): option for option in options}
-    if (found := spelled.get(str(value).strip().casefold())) is None:
+        copied = [_copied(str(one), options) for one in cast("list[Any]", value)]
+        return list(dict.fromkeys(option for option in copied if option is not None))
+    if (found := _copied(str(value), options)) is None:
         raise ValueError(f"{key}: it must be one of {'; '.join(options)}, word for word")
     return found
+
+
+def _copied(text: str, options: Sequence[str]) -> str | None:
+    """The option that a text is a copy of; None if it is of none, or could be of two.
+
+    Models change the case, the quotation marks and the full stop of what they copy. The fewer of
+    these changes a copy needs, the better: .NET is not NET where somebody stated both.
+    """
+    if text in options:
+        return text
+    for before, after in (("", ""), (_MARKS, _MARKS), (_MARKS, _ENDS), (_ENDS, _ENDS)):
+        spelled = _spelled(text, before, after)
+        found = [option for option in options if _spelled(option, before, after) == spelled]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def _spelled(option: str, before: str, after: str) -> str:
+    plain = " ".join(option.casefold().split())
+    return plain.lstrip(before).rstrip(after) or option
+
+
+# --- whether a claim was made ---
+
+_FOUNDED = 0.5
+"""From this share of its letters on, in runs, a claim is taken for one that somebody made."""
+
+
+def check_grounds(answer: Answer, data: Mapping[str, Any], target: str, said: str) -> None:
+    """Refuse words that are put into the mouth of the target: most of a claim that rests on it must
+    stand in what it said. Nothing is asked if the target was not heard."""
+    if said.strip():
+        _grounds(answer.fields, data, target, _runs(said))
+
+
+def _grounds(
+    fields: Mapping[str, Field], data: Mapping[str, Any], target: str, said: Mapping[int, set[str]]
+) -> None:
+    for key, field in fields.items():
+        value = data.get(key)
+        if value is None:
+            continue
+        items: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [value]
+        for one in items:
+            if field.fields:
+                _grounds(field.fields, one, target, said)
+            elif field.rests_on and not _founded(str(one), said):
+                raise ValueError(
+                    f"{key}: {target} did not say “{str(one)[:200]}”. Copy the claim from what "
+                    f"{target} said, word for word"
+                )
+
+
+def _founded(claim: str, said: Mapping[int, set[str]]) -> bool:
+    letters = _letters(claim)
+    # where words stand without spaces, two signs say as much as four letters
+    size = 2 if len(letters) > 12 * len(letters.split()) else 4
+    if len(letters) < size:
+        return True  # too short to tell
+    runs = [letters[n : n + size] for n in range(len(letters) - size + 1)]
+    return sum(run in said[size] for run in runs) >= _FOUNDED * len(runs)
+
+
+def _runs(text: str) -> dict[int, set[str]]:
+    letters = _letters(text)
+    return {
+        size: {letters[n : n + size] for n in range(len(letters) - size + 1)} for size in (2, 4)
+    }
+
+
+def _letters(text: str) -> str:
+    """What is left of a text once case, signs and forms of letters do not matter."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    words = "".join(sign if sign.isalnum() else " " for sign in plain).split()
+    return " ".join(words)
 
 
 def _first(error: ValidationError) -> str:
@@ -339,6 +586,13 @@ def lines(data: Mapping[str, Any] | None, name: str) -> list[str]:
     """The texts that a field lists; none if it holds something else."""
     value = (data or {}).get(name)
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+def numbers(data: Mapping[str, Any] | None, name: str) -> list[int]:
+    """The numbers that a field lists, such as those of turns; none if it holds something else."""
+    value = (data or {}).get(name)
+    listed = cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
+    return [one for one in listed if isinstance(one, int) and not isinstance(one, bool)]
 
 
 def find(text: str) -> dict[str, Any]:
@@ -367,14 +621,20 @@ def find(text: str) -> dict[str, Any]:
 # --- how an answer reads ---
 
 
-def spoken(answer: Answer, data: Mapping[str, Any]) -> str:
-    """An answer as it reads in a transcript, and as the others are told of it.
+def spoken(answer: Answer, data: Mapping[str, Any], *, sure: bool = True) -> str:
+    """An answer as it reads in a transcript, and as the others are told of it; unless `sure`, it
+    does not say how sure its speaker is.
 
     `reads` is a text with `{field}` for what a field holds. `{field:template}` says the template
     once for each item of a list, or for a table, with the item's own fields in braces, or
-    `{item}` where it has none. A paragraph in which every field is empty is left out.
+    `{item}` where it has none. A paragraph in which every field is empty is left out, and so is
+    such a line of an item's template.
     """
     template = answer.reads or "\n\n".join(_plain(key, part) for key, part in answer.fields.items())
+    if not sure:
+        for name in (key for key, field in answer.fields.items() if field.type == "share"):
+            template = re.sub(rf"\s*\([^()]*\{{{name}\}}[^()]*\)", "", template)
+            template = re.sub(rf"[^\n]*\{{{name}\}}[^\n]*", "", template)
     said = [_filled(part, answer.fields, data) for part in re.split(r"\n\s*\n", template.strip())]
     return "\n\n".join(text for text in said if text) or answer.otherwise or "Nothing was said."
 
@@ -394,7 +654,10 @@ def _filled(template: str, fields: Mapping[str, Field], data: Mapping[str, Any])
         said += literal
         if name is None:
             continue
-        words = _value(fields[name], data[name], spec or "", cited_by=_bare(fields))
+        field, value = fields[name], data.get(name)
+        if isinstance(value, str) and (own := fields.get(field.needs.get(value, ""))):
+            value = value if own.list else data.get(field.needs[value]) or value
+        words = _value(field, value, spec or "", cited_by=_bare(fields))
         named += 1
         empty += not words
         said += words
@@ -408,14 +671,19 @@ def _bare(fields: Mapping[str, Field]) -> bool:
 
 def _value(field: Field, value: Any, spec: str, *, cited_by: bool) -> str:
     if field.type == "turns":
-        return f"[{_turns(value) or 'no turn cited'}]"
+        turns = _turns(value or ())
+        return f"[{turns or 'no turn cited'}]" if turns or not field.optional else ""
+    if value is None:
+        return ""
     if field.type == "quotes":
         return ", ".join(f"“{one}”" for one in value)
     if field.type == "share" and not field.list:
         return f"{value:.2f}"
     if field.fields:
         items = value if field.list else [value]
-        return "\n\n".join(_filled(spec or _all(field), field.fields, one) for one in items)
+        each = (spec or _all(field)).splitlines()
+        said = ([_filled(line, field.fields, one).rstrip() for line in each] for one in items)
+        return "\n\n".join("\n".join(filter(None, lines)) for lines in said)
     if field.list and spec:
         return "\n".join(_filled(spec, _ITEM, {"item": str(one)}) for one in value)
     if field.list:

@@ -167,9 +167,10 @@ def _labels(own: str, others: tuple[str, ...]) -> tuple[re.Pattern[str], re.Patt
         return None
     mark, gap = r"[*_]{0,3}", r"[^\S\n]{0,8}"
     aside = rf"(?:{gap}\([^()\n]{{0,60}}\)(?:{gap}said)?)?"
+    number = rf"(?:\[\d{{1,6}}\]{gap})?"  # of a turn, as prompts quote it
     name = rf"(?:(?P<own>{mine})|{known})" if mine else f"(?P<own>(?!))?(?:{known})"
     label = (
-        rf"[^\S\n]*(?P<head>#{{1,6}}{gap})?(?P<open>{mark})(?P<box>\[?){name}\]?"
+        rf"[^\S\n]*(?P<head>#{{1,6}}{gap})?(?P<open>{mark}){number}(?P<box>\[?){name}\]?"
         rf"(?P<shut>{mark}){aside}(?P<shut2>{mark}){gap}"
         rf"(?:[:\uff1a](?P<shut3>{mark})|(?P<bare>$))"
     )

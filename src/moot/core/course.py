@@ -18,6 +18,7 @@ class PlannedStage:
     turns: int
     waves: int  # how many calls follow one another, if those of a wave are made together
     speakers: tuple[str, ...]
+    tokens: int | None = None  # that a turn may have, if the stage has a limit of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,10 @@ def plan(debate: Debate) -> Plan:
             turns=leg.turns,
             waves=leg.waves,
             speakers=tuple(seat.id for seat in leg.speakers),
+            tokens=leg.stage.tokens,
         )
         for leg in legs
+        if not leg.stage.past
     )
     steps = tuple(
         PlannedStep(step.round, step.stage, step.actor, step.kind, step.target, number)

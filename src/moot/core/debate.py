@@ -15,6 +15,7 @@ Kind = Literal["speech", "cue", "summary", "verdict", "note"]
 TurnStatus = Literal["ok", "failed"]
 OnFailure = Literal["pause", "degrade"]
 Wanted = Literal["stop", "pause"]
+OutcomeKind = Literal["decided", "contested", "deadlock", "needs_facts", "no_verdict"]
 UNWRITTEN: Any = Field(exclude_if=unset)
 """Of a field that came later: while it is not set it is not written, as in files from before."""
 
@@ -30,6 +31,33 @@ class Participant:
     stance: Stance = "neutral"
     bio: str = ""
     model: str
+
+
+Reading = Literal["alone", "spoken", "swapped"]
+"""How a juror comes to a ballot: before it has heard anything, or after the speeches, in one order
+or the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jury:
+    """Who decides from outside the cast, and how often each of them votes."""
+
+    seats: tuple[Participant, ...]
+    swap: bool = True
+    baseline: bool = True
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        first: tuple[Reading, ...] = ("alone", "spoken") if self.baseline else ("spoken",)
+        return (*first, "swapped") if self.swap else first
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Where a debate comes from that begins with the log of another one."""
+
+    id: str
+    seq: int  # the last entry of the log that both have
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +82,18 @@ class Usage:
     cost_usd: float = 0.0
     calls: int = 0
     estimated: bool = False
+    thinking_tokens: Annotated[int, Field(exclude_if=lambda count: not count)] = 0
+    """Those of the output that were thought and not spoken, as far as the provider tells."""
 
     def with_calls(self, calls: int) -> "Usage":
-        return Usage(self.input_tokens, self.output_tokens, self.cost_usd, calls, self.estimated)
+        return Usage(
+            self.input_tokens,
+            self.output_tokens,
+            self.cost_usd,
+            calls,
+            self.estimated,
+            self.thinking_tokens,
+        )
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -65,6 +102,7 @@ class Usage:
             self.cost_usd + other.cost_usd,
             self.calls + other.calls,
             self.estimated or other.estimated,
+            self.thinking_tokens + other.thinking_tokens,
         )
 
 
@@ -136,7 +174,8 @@ class Phase:
 
     state: str
     at: str
-    outcome: Literal["ok", "degraded", "failed"]
+    outcome: Literal["ok", "degraded", "failed", "skipped"]
+    """skipped: the budget had no room for it, or for the rest of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +185,7 @@ class Decision:
     consensus_score: float
     confidence_score: float
     selected_option: str
+    outcome: Annotated[OutcomeKind | None, UNWRITTEN] = None  # None before edition 2
 
 
 @dataclass(frozen=True)
@@ -165,6 +205,8 @@ class Debate:
     created_at: str
     updated_at: str
     brief: Mapping[str, Any] = field(default_factory=dict[str, Any])  # what a council is asked for
+    jury: Jury | None = None  # if one is to vote; a small budget may make it smaller
+    forked_from: Fork | None = None  # if its log begins with another debate's
     received: Mapping[str, Any] | None = None  # the request as it came, if it had a form of its own
     phases: tuple[Phase, ...] = ()  # the states that a council has been through
     outcome: Decision | None = None  # what was decided, once it is
@@ -210,7 +252,7 @@ class Debate:
         return (self.host, *self.participants) if self.host else self.participants
 
     def seat(self, participant_id: str) -> Participant:
-        for seat in self.seats:
+        for seat in (*self.seats, *(self.jury.seats if self.jury else ())):
             if seat.id == participant_id:
                 return seat
         raise KeyError(participant_id)

@@ -26,6 +26,10 @@ PLACEHOLDERS = frozenset({"name", "stance", "target", "motion", "stage", "round"
 """What an ask or a cue may mention in braces."""
 
 MAX_PARTICIPANTS = 12
+MAX_JURORS = 11
+EDITION = 2
+"""By which rules the outcome of a debate is made that begins now. 1: debates that began before
+there were juries, whose packets must come out as they did."""
 MAX_TURNS = 2000
 
 _HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -54,6 +58,14 @@ class RoleSeat(_Part):
     model: Text | None = Field(default=None, exclude_if=unset)
 
 
+class JurySize(_Part):
+    """The jury that a format has unless a debate says otherwise."""
+
+    size: int = Field(default=3, ge=1, le=MAX_JURORS)
+    swap: bool = True  # each juror reads the debate twice, in two orders
+    baseline: bool = True  # each juror also votes before it has heard anything
+
+
 class Roster(_Part):
     """Who must be there: so many participants, or one for each role."""
 
@@ -62,6 +74,7 @@ class Roster(_Part):
     max: int = Field(default=MAX_PARTICIPANTS, ge=1, le=MAX_PARTICIPANTS)
     host: Literal["required", "optional", "none"] = "none"
     order: Literal["given", "stance"] = "given"  # stance: pro before con, then neutral
+    jury: JurySize | None = Field(default=None, exclude_if=unset)
 
     @model_validator(mode="after")
     def _bounds(self) -> Self:
@@ -100,14 +113,22 @@ class Option(_Part):
         return self
 
 
+class Past(_Part):
+    """What was said in a stage before a debate began that continues another one."""
+
+    first_round: int = Field(ge=0)
+    rounds: int = Field(ge=1)
+    turns: int = Field(ge=1)
+
+
 class Stage(_Part):
     """One stretch of the debate: who speaks, how often, and what is asked of them."""
 
     name: Slug
     title: Title | None = Field(default=None, exclude_if=lambda title: title is None)
-    speakers: Literal["participants", "host"] | Annotated[tuple[Role, ...], Strict(False)] = (
-        "participants"  # or some of the roles
-    )
+    speakers: (
+        Literal["participants", "host", "jury"] | Annotated[tuple[Role, ...], Strict(False)]
+    ) = "participants"  # or some of the roles
     kind: Literal["speech", "summary", "verdict"] = "speech"
     prelude: bool = False  # stands in round 0, before the first
     needs_host: bool = False  # left out of a debate that has no host
@@ -125,7 +146,10 @@ class Stage(_Part):
     outsider: bool = Field(default=False, exclude_if=unset)  # reads its own turns like anybody's
     targets: Mapping[Role, Role] = {}  # whom each role speaks to
     ask: Text
+    alone: Text | None = Field(default=None, exclude_if=unset)  # asked of jurors who heard nothing
     cue: Text | None = None  # the instruction that the host's cue is spoken to
+    past: Past | None = Field(default=None, exclude_if=unset)
+    """If nothing more is asked in it: set when a debate is forked, never by a file."""
 
     @property
     def heading(self) -> str:
@@ -149,19 +173,33 @@ class Stage(_Part):
             raise ValueError("a prelude, a summary and a host's stage have exactly one round")
         if self.answer == "challenge" and not self.targets:
             raise ValueError("a challenge needs targets: who challenges whom")
+        votes = (self.kind, self.answer, self.together, self.rounds) == (
+            "verdict",
+            "ballot",
+            True,
+            1,
+        )
+        if self.speakers == "jury" and not votes:
+            raise ValueError(
+                'a jury votes: its stage has kind = "verdict", answer = "ballot", together = true '
+                "and one round"
+            )
+        if self.alone and self.speakers != "jury":
+            raise ValueError('alone is asked of a jury: set speakers = "jury"')
         return self
 
 
 class Outcome(_Part):
     """What the debate comes to, and which stages it follows from."""
 
-    stands: tuple[Slug, ...] = Field(min_length=1, max_length=10, strict=False)
-    """The stages in which positions are stated, the latest first."""
+    stands: tuple[Slug, ...] = Field(default=(), max_length=10, strict=False)
+    """The stages in which positions are stated, the latest first. Without any, a jury decides
+    between the sides of the motion."""
     reading: Slug | None = Field(default=None, exclude_if=unset)
     """The stage that says which positions are one option in other words."""
     verdict: Slug | None = Field(default=None, exclude_if=unset)
     """The stage that decides; without one, the option that most stand for is selected."""
-    packet: Literal[True] = True
+    packet: bool = True
     record: bool = True  # whether a note is written among the user's own records
 
 
@@ -189,6 +227,8 @@ class Format(_Part):
         "what stays open. Add no new argument."
     )  # asked when the debate is ended before its own summary
     outcome: Literal["transcript", "packet"] | Outcome = "transcript"  # what is left at the end
+    edition: int = Field(default=1, ge=1, exclude_if=lambda edition: edition == 1)
+    """By which rules its outcome is made: set when a debate begins, never by a file."""
     roster: Roster = Roster()
     options: Mapping[Slug, Option] = {}
     answers: Mapping[Slug, Answer] = Field(default={}, exclude_if=unset)  # shapes of its own
@@ -220,7 +260,9 @@ class Format(_Part):
             endless = endless or self.may_be_endless(stage)
         if endless and self.max_turns is None:
             raise ValueError("max_turns: a stage may go on until max_turns, so give its default")
-        if all(stage.needs_host or stage.kind == "summary" for stage in self.stages):
+        spoken = [stage for stage in self.stages if stage.speakers != "jury"]
+        held = any(stage.past for stage in spoken)
+        if not held and all(stage.needs_host or stage.kind == "summary" for stage in spoken):
             raise ValueError("stages: without a host nobody would speak")
         return self
 
@@ -250,6 +292,11 @@ class Format(_Part):
         return next(stage for stage in self.stages if stage.name == name)
 
     @property
+    def jury(self) -> Stage | None:
+        """The stage in which a jury votes."""
+        return next((stage for stage in self.stages if stage.speakers == "jury"), None)
+
+    @property
     def result(self) -> Outcome | None:
         """What the debate comes to, if it is to come to a decision."""
         if isinstance(self.outcome, str):
@@ -261,8 +308,9 @@ class Format(_Part):
 
     @property
     def summary(self) -> Stage | None:
-        """The host's last word, if the format has one."""
-        last = self.stages[-1]
+        """The host's last word, if the format has one; a jury may vote after it."""
+        spoken = [stage for stage in self.stages if stage.speakers != "jury"]
+        last = spoken[-1] if spoken else self.stages[-1]
         return last if last.kind == "summary" and last.speakers == "host" else None
 
 
@@ -296,6 +344,10 @@ def check(rules: Format) -> None:
     """Refuse a format that has the right shape and could not run to its end. The rules of a debate
     that has begun are not asked again: they may be older than a check."""
     _check_texts(rules)
+    if rules.edition != 1:
+        raise ValueError("field edition: moot sets it when a debate begins; leave it out")
+    if past := next((stage.name for stage in rules.stages if stage.past), None):
+        raise ValueError(f"stage {past!r}, field past: moot sets it in a fork; leave it out")
     if len(rules.roster.roles) > MAX_PARTICIPANTS:
         raise ValueError(f"field roster.roles: {MAX_PARTICIPANTS} roles are the most")
     endless = None
@@ -303,13 +355,22 @@ def check(rules: Format) -> None:
         where = f"stage {stage.name!r}, field"
         if stage.speakers == ():
             raise ValueError(f"{where} speakers: the list is empty, so nobody would speak")
-        if endless and stage.speakers != "host":
+        if endless and stage.speakers not in ("host", "jury"):
             raise ValueError(f"{where} speakers: it comes after {endless!r}, which may have no end")
         endless = stage.name if rules.may_be_endless(stage) else endless
         if stage.answer != "text":
             _check_answer(rules, stage, where)
         if stage.until:
             _check_until(rules, stage, where)
+    juries = [stage.name for stage in rules.stages if stage.speakers == "jury"]
+    if juries and rules.roster.jury is None:
+        raise ValueError(f"stage {juries[0]!r}, field speakers: say in [roster.jury] who votes")
+    if len(juries) > 1:
+        raise ValueError(f"stage {juries[1]!r}, field speakers: a jury votes once")
+    after = [stage.name for stage in rules.stages]
+    after = after[after.index(juries[0]) + 1 :] if juries else []
+    if late := [name for name in after if rules.stage(name).kind == "speech"]:
+        raise ValueError(f"stage {late[0]!r}: a jury hears the whole debate, so it votes later")
     if taken := sorted(set(rules.answers) & {"text", *BUILT_IN}):
         raise ValueError(f"field answers.{taken[0]}: that shape is built in; choose another name")
     if rules.result:
@@ -327,7 +388,9 @@ def _check_answer(rules: Format, stage: Stage, where: str) -> None:
         who = f"the {missing[0]}" if missing else "each speaker"
         raise ValueError(f"{where} targets: {stage.answer} is aimed at somebody. At whom by {who}?")
     result = rules.result
-    if any(shape.options_from()) and not (result and _stated_before(rules, result, stage)):
+    if stage.speakers == "jury" and not (result and result.stands):
+        return  # it chooses between the sides of the motion
+    if shape.needs_options and not (result and _stated_before(rules, result, stage)):
         raise ValueError(
             f"{where} answer: {stage.answer} chooses among the options that stand; an earlier "
             "stage of outcome.stands must state some"
@@ -397,13 +460,27 @@ def _check_braces(where: str, text: str) -> None:
             )
 
 
+def mixed_up(rules: Format) -> str | None:
+    """What is wrong with the names of the stages, if phases cannot be told apart by them."""
+    names = [stage.name.replace("_", "-") for stage in rules.stages]
+    if odd := [name for name in names if name in {"intake", "packetize", "writeback"}]:
+        return f"stage {odd[0]!r}: that name is kept for what moot itself does"
+    return None if len({*names}) == len(names) else "stages: two names differ only in a dash"
+
+
 def _check_outcome(rules: Format, result: Outcome) -> None:
     """The outcome can be made from the stages."""
     order = [stage.name for stage in rules.stages]
-    if odd := [n for n in order if n.replace("_", "-") in {"intake", "packetize", "writeback"}]:
-        raise ValueError(f"stage {odd[0]!r}: that name is kept for what moot itself does")
-    if len({name.replace("_", "-") for name in order}) != len(order):
-        raise ValueError("stages: two names differ only in a dash")
+    if unclear := mixed_up(rules):
+        raise ValueError(unclear)
+    if not result.stands and (result.packet or result.record or rules.roster.jury is None):
+        raise ValueError(
+            "field outcome.stands: name the stages in which speakers take a position, the latest "
+            "first; without any, only a jury can decide, and there is no packet and no record "
+            "(set packet = false, record = false and add [roster.jury])"
+        )
+    if not result.packet and result.record:
+        raise ValueError("field outcome.record: the record tells of the packet, so it needs one")
     named = [*result.stands, *filter(None, (result.reading, result.verdict))]
     for name in named:
         if name not in order and isinstance(rules.outcome, str):
@@ -416,11 +493,17 @@ def _check_outcome(rules: Format, result: Outcome) -> None:
         if order.count(name) != 1 or named.count(name) != 1:
             raise ValueError(f"field outcome: the stage {name!r} is named twice")
         stage = rules.stage(name)
-        if stage.speakers == "host" or stage.needs_host or rules.may_be_endless(stage):
+        odd = stage.speakers in ("host", "jury") or stage.needs_host
+        if odd or rules.may_be_endless(stage):
             raise ValueError(
                 f"field outcome: the stage {name!r} must be spoken by participants, with or "
                 "without a host, and for a known number of rounds"
             )
+    _check_order(rules, result, order)
+
+
+def _check_order(rules: Format, result: Outcome, order: list[str]) -> None:
+    """Positions are taken first, then read and voted on, then decided."""
     places = [order.index(name) for name in result.stands]
     if places != sorted(places, reverse=True):
         raise ValueError("field outcome.stands: name the latest stage first")
@@ -431,12 +514,15 @@ def _check_outcome(rules: Format, result: Outcome) -> None:
                 f"field outcome.stands: in the stage {name!r} nobody takes a position. Its answer "
                 "needs a line called position, or a choice called choice"
             )
-    first = rules.shape(rules.stage(result.stands[-1]).answer)
-    if first.stand != "position":
+    if result.stands and rules.shape(rules.stage(result.stands[-1]).answer).stand != "position":
         raise ValueError(
             f"field outcome.stands: nobody names an option before {result.stands[-1]!r}"
         )
-    last = places[0]
+    last = places[0] if places else 0
+    if rules.jury and order.index(rules.jury.name) < last:
+        raise ValueError(
+            f"stage {rules.jury.name!r}: a jury votes when the last position was taken"
+        )
     for field, shape in (("reading", result.reading), ("verdict", result.verdict)):
         if shape is None:
             continue
@@ -454,7 +540,7 @@ def _check_length(rules: Format) -> None:
     hosted = rules.roster.host == "required"
     turns, endless = 0, None
     for stage in rules.stages:
-        if stage.needs_host and not hosted:
+        if (stage.needs_host and not hosted) or stage.speakers == "jury":
             continue
         seats = 1 if stage.speakers == "host" else len(_roles(rules, stage)) or rules.roster.min
         rounds = rules.rounds_of(stage)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from moot.core.debate import Cursor, Debate, Participant
+from moot.core.debate import Cursor, Debate, Jury, Participant, Reading
 from moot.core.format import Format, Stage
 from moot.errors import InputError
 
@@ -15,7 +15,8 @@ _STANCES = {"pro": 0, "con": 1, "neutral": 2}
 class Leg:
     """A stage laid out for this debate's roster, options and limits.
 
-    A unit is one speaker's turn with its cue or, if all speak together, a round.
+    A unit is one speaker's turn with its cue or, if all speak together, a round. Jurors vote in one
+    wave, in a round for each of their readings.
     """
 
     stage: Stage
@@ -23,6 +24,7 @@ class Leg:
     units: int
     speakers: tuple[Participant, ...]
     rounds: int
+    readings: tuple[Reading, ...] = ()  # of a jury
 
     @property
     def unit_waves(self) -> int:
@@ -35,11 +37,11 @@ class Leg:
     @property
     def width(self) -> int:
         """How many steps a wave has."""
-        return len(self.speakers) if self.stage.together else 1
+        return len(self.speakers) * (len(self.readings) or 1) if self.stage.together else 1
 
     @property
     def turns(self) -> int:
-        return self.waves * self.width
+        return self.stage.past.turns if self.stage.past else self.waves * self.width
 
     @property
     def round_units(self) -> int:
@@ -86,33 +88,57 @@ def layout(
     host: Participant | None,
     options: Mapping[str, int],
     max_turns: int | None = None,
+    jury: Jury | None = None,
 ) -> tuple[Leg, ...]:
-    """Lay the format out. `max_turns` bounds what has no count of its own."""
+    """Lay the format out. `max_turns` bounds what has no count of its own; ballots do not count."""
     ordered = tuple(participants)
     if rules.roster.order == "stance":
         ordered = tuple(sorted(ordered, key=lambda seat: _STANCES[seat.stance]))
-    stages = [stage for stage in rules.stages if host or not stage.needs_host]
-    casts = [_cast(stage, ordered, host) for stage in stages]
+    stages = present(rules, host, jury)
+    casts = [_cast(stage, ordered, host, jury) for stage in stages]
     legs: list[Leg] = []
     following = 0 if stages and stages[0].prelude else 1
     for place, (stage, cast) in enumerate(zip(stages, casts, strict=True)):
+        if past := stage.past:
+            legs.append(Leg(stage, past.first_round, 0, cast, past.rounds))
+            following = past.first_round + past.rounds
+            continue
         count = options[stage.rounds] if isinstance(stage.rounds, str) else stage.rounds
-        one = Leg(stage, following, 1, cast, count)
+        readings: tuple[Reading, ...] = ()
+        if jury and stage.speakers == "jury":
+            readings = jury.readings
+        one = Leg(stage, following, 1, cast, count, readings)
         units = count * one.round_units
         if count == 0:
-            reserve = sum(len(c) for c in casts[place + 1 :])
+            later = zip(stages[place + 1 :], casts[place + 1 :], strict=True)
+            reserve = sum(len(c) for other, c in later if other.speakers != "jury")
             room = (max_turns or rules.max_turns or 0) - sum(x.turns for x in legs) - reserve
             units = max(room // one.turns, 0)
         legs.append(replace(one, units=units))
-        following += -(-units // one.round_units)
+        following += len(readings) or -(-units // one.round_units)
     return tuple(legs)
 
 
+def present(rules: Format, host: Participant | None, jury: Jury | None) -> list[Stage]:
+    """The stages that are held: some need a host, and one a jury."""
+    return [
+        stage
+        for stage in rules.stages
+        if (host or not stage.needs_host)
+        and (stage.speakers != "jury" or (jury is not None and jury.seats))
+    ]
+
+
 def _cast(
-    stage: Stage, ordered: tuple[Participant, ...], host: Participant | None
+    stage: Stage,
+    ordered: tuple[Participant, ...],
+    host: Participant | None,
+    jury: Jury | None,
 ) -> tuple[Participant, ...]:
     if stage.speakers == "host" and host:
         return (host,)
+    if stage.speakers == "jury" and jury:
+        return jury.seats
     if isinstance(stage.speakers, tuple):
         return tuple(seat for seat in ordered if seat.role in stage.speakers)
     return ordered
@@ -125,6 +151,7 @@ def legs_of(debate: Debate) -> tuple[Leg, ...]:
         debate.host,
         tuple(debate.options.items()),
         debate.limits.max_turns,
+        debate.jury,
     )
 
 
@@ -135,5 +162,6 @@ def _legs(
     host: Participant | None,
     options: tuple[tuple[str, int], ...],
     max_turns: int,
+    jury: Jury | None,
 ) -> tuple[Leg, ...]:
-    return layout(rules, participants, host, dict(options), max_turns)
+    return layout(rules, participants, host, dict(options), max_turns, jury)

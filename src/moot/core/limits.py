@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from moot.core.debate import Limits, Usage
+from moot.core.format import Effort
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,21 @@ THINKING = {  # by effort; no less than pydantic-ai gives the models that take a
     "medium": Thinking(12_288, 150.0),
     "high": Thinking(24_576, 300.0),
 }
+_EFFORTS = (None, "none", *THINKING)
+
+
+def thinking(effort: Effort | None, least: Effort | None, window: int) -> Thinking:
+    """What a model may think before a turn that asks for that `effort`. It thinks the `least` that
+    it can in any case; None: it cannot think at all. Half of its window stays for the rest."""
+    if least is None:
+        return NO_THINKING
+    harder = max(effort, least, key=_EFFORTS.index)
+    given = THINKING.get(harder or "none", NO_THINKING)
+    return Thinking(min(given.tokens, window // 2), given.seconds)
+
+
+WIDER = 2
+"""Whoever was cut by the token limit is asked again with this many times the tokens."""
 
 
 def bounded(limits: Limits) -> bool:

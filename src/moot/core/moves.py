@@ -27,7 +27,8 @@ from moot.core.change import (
 )
 from moot.core.debate import Debate, Decision, Failure, Phase, StepKey, Turn
 from moot.core.events import TurnCommitted
-from moot.core.phases import check_phase
+from moot.core.ladder import Way
+from moot.core.phases import check_phase, phase_of
 from moot.core.schedule import Finish, Said, Step
 from moot.core.status import StopReason
 from moot.errors import StorageError
@@ -192,6 +193,8 @@ def finish(
     if debate.wanted == "stop":
         return obey(debate, at)
     reached = reach(debate, fence, phases, at).debate.but(outcome=outcome)
+    if failure and debate.stop_reason == "budget":
+        reached = reached.but(stop_reason=None)  # the budget only cut it short
     status_ = "failed" if failure else "completed"
     return replace(conclude(reached, status_, reason, at, failure=failure), decided=decided)
 
@@ -331,11 +334,29 @@ def out_of_budget(debate: Debate, fence: int, summary_fits: bool, at: str) -> Ch
     check_fence(debate, fence)
     if debate.wanted:
         return obey(debate, at)
+    if debate.rules.result and debate.rules.edition > 1:
+        debate = debate.but(degraded=True)  # it was to come to an outcome
     if summary_fits and debate.status == "running":
         closing = debate.but(cursor=schedule.closing(debate), stop_reason="budget")
         return turn_to(closing, "ending", at)
     words = NO_ROOM if debate.status == "ending" else None
     return conclude(debate, "completed", "budget", at, words=words)
+
+
+def shorten(debate: Debate, fence: int, way: Way, at: str) -> Change:
+    """Leave out what the budget has no room for, with a word for each. What was said decides."""
+    check_fence(debate, fence)
+    if debate.wanted:
+        return obey(debate, at)
+    over = [Phase(phase_of(stage), at, "skipped") for stage in way.skips]
+    short = reach(debate.but(jury=way.jury), fence, over, at).debate
+    short = short.but(
+        cursor=schedule.onward(short), stop_reason="budget", degraded=True, tries=(), **UNTRIED
+    )
+    change = Change(short.but(total=schedule.total(short)))
+    for words in way.words:
+        change = join(change, notice(change.debate, at, words))
+    return change
 
 
 def _counted(debate: Debate, ended: Ended) -> Change:

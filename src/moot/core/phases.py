@@ -5,6 +5,7 @@ from typing import Literal
 
 from moot.core.debate import Debate, Phase, Turn
 from moot.core.format import Stage
+from moot.core.legs import present
 from moot.errors import StateError
 
 
@@ -16,8 +17,10 @@ def phase_of(stage: str) -> str:
 def phases(debate: Debate) -> tuple[str, ...]:
     """All phases, in their order."""
     stages = [phase_of(stage.name) for stage in _stages(debate)]
-    written = ("Writeback",) if debate.rules.result and debate.rules.result.record else ()
-    return ("Intake", *stages, "Packetize", *written)
+    result = debate.rules.result
+    packed = ("Packetize",) if result and result.packet else ()
+    written = ("Writeback",) if result and result.record else ()
+    return ("Intake", *stages, *packed, *written)
 
 
 def check_phase(debate: Debate, before: str | None, after: str) -> None:
@@ -38,6 +41,14 @@ def phases_due(debate: Debate, turns: Sequence[Turn], at: str) -> list[Phase]:
     ]
 
 
+def skipped(debate: Debate) -> frozenset[str]:
+    """The stages that the budget had no room for, or not for the rest of them."""
+    left_out = {phase.state for phase in debate.phases if phase.outcome == "skipped"}
+    if not left_out:
+        return frozenset()
+    return frozenset(one.name for one in debate.rules.stages if phase_of(one.name) in left_out)
+
+
 def stages_over(debate: Debate) -> list[str]:
     """The stages that come before the one that is next."""
     over: list[str] = []
@@ -49,7 +60,7 @@ def stages_over(debate: Debate) -> list[str]:
 
 
 def _stages(debate: Debate) -> list[Stage]:
-    return [stage for stage in debate.rules.stages if debate.host or not stage.needs_host]
+    return present(debate.rules, debate.host, debate.jury)
 
 
 def _how(said: Sequence[str]) -> Literal["ok", "degraded", "failed"]:

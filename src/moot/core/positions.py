@@ -4,10 +4,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from moot.core.answers import UNDECIDED, Answer
+from moot.core.answers import OTHER, UNDECIDED, Answer
 
 _STOPS = re.compile(r"[.,;:!?…]+(?=\s|$)")
 _QUOTES = re.compile(r"(?<!\w)[\"'“”„‘’«»]+|[\"'“”„‘’«»]+(?!\w)")
+_SIGNS = re.compile(r"[\W_]+")
 _DASHES = re.compile(r"\s[—–-]+\s")
 
 
@@ -20,8 +21,25 @@ def key(option: str) -> str:
     return " ".join(plain.split()) or option
 
 
-def taken(shape: Answer, data: Mapping[str, Any] | None) -> str | None:
+def names_none(option: str) -> bool:
+    """Whether somebody who was asked for an option only says that it is undecided, or for another
+    one. If that were an option, nobody could be undecided any more."""
+    return _SIGNS.sub(" ", option.casefold()).strip() in (UNDECIDED, OTHER)
+
+
+def taken(shape: Answer, data: Mapping[str, Any] | None, edition: int) -> str | None:
     """The option that an answer stands for; None if it does not, or is undecided."""
-    option = data.get(shape.stand) if data and shape.stand else None
-    # in a position, undecided is a word like any other
-    return None if shape.stand == "choice" and option == UNDECIDED else option
+    if not data or not shape.stand:
+        return None
+    option = selected(data) if shape.stand == "choice" else data.get(shape.stand)
+    # before edition 2, undecided was a word like any other in a position
+    return None if edition > 1 and option is not None and names_none(option) else option
+
+
+def selected(data: Mapping[str, Any]) -> str | None:
+    """The option that a verdict or a ballot selects; None if it is undecided. Verdicts from before
+    there were choices name it in `selectedOption`."""
+    option = data.get("choice") or data.get("selectedOption")
+    if option == OTHER and data.get("otherOption"):
+        return data["otherOption"]
+    return None if option == UNDECIDED and "choice" in data else option

@@ -8,8 +8,9 @@ from typing import Any, cast
 
 from moot.core import schedule, voices
 from moot.core.clean import one_line, visible
-from moot.core.debate import Cursor, Debate, Limits, OnFailure, Participant
-from moot.core.format import MAX_PARTICIPANTS, MAX_TURNS, Format
+from moot.core.debate import Cursor, Debate, Jury, Limits, OnFailure, Participant
+from moot.core.format import EDITION, MAX_JURORS, MAX_PARTICIPANTS, MAX_TURNS, Format
+from moot.core.jury import joined
 from moot.core.legs import check_roster, layout
 from moot.errors import WARN_ROLE_IGNORED, InputError
 
@@ -21,6 +22,8 @@ MAX_CONSTRAINTS = 20
 OUTPUT_TYPES = ("decision", "writing", "architecture", "planning", "evaluation")
 
 NAMES = ("Ada", "Ben", "Cleo", "Dov", "Edda", "Finn", "Gita", "Hugo", "Ines", "Jun", "Kaya", "Leo")
+JURORS = frozenset(f"juror-{n}" for n in range(1, MAX_JURORS + 1))
+LABEL = re.compile(r"speaker\s+[a-z]|juror\s+[0-9]+", re.IGNORECASE)
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 MAX_REQUEST = 256 * 1024  # bytes, as of a body
 Normalize = Callable[[str], tuple[str, str | None]]
@@ -50,6 +53,7 @@ def build(
     limits: Mapping[str, Any] | None = None,
     on_failure: str | None = None,
     brief: Mapping[str, Any] | None = None,
+    jury: Mapping[str, Any] | None = None,
     received: Mapping[str, Any] | None = None,
     cards: voices.Cards | None = None,
     writer: str | None = None,
@@ -60,19 +64,17 @@ def build(
     cost that cannot be kept is refused, and a weak host warned of; `writer` writes the report.
     """
     warnings: list[str] = []
-    if rules.roster.roles:
-        seats = _roles(rules, participants, normalize, warnings)
-    else:
-        given = participants or _default_cast(rules)
-        seats = _seats(given, normalize, warnings, sides=rules.result is None)
-    moderator = _host(host, rules, normalize, warnings, seats)
-    check_roster(rules, seats, moderator)
-    ring = _ring(default_model, normalize, warnings, (*seats, moderator))
-    seats, moderator = voices.spread(rules, seats, moderator, ring)
+    seats, moderator = _cast(rules, participants, host, default_model, normalize, warnings)
+    everybody = (*seats, moderator) if moderator else seats
+    voting = empanel(rules, everybody, jury, default_model, normalize, warnings)
+    if voting:
+        _check_labels(seats, moderator)
     chosen = _options(rules, options or {})
     bounds = _limits(rules, seats, moderator, chosen, limits or {})
+    asked_for = _brief(rules, brief or {})
+    rules = (joined(rules) if voting else rules).model_copy(update={"edition": EDITION})
     if cards:
-        everyone = (*seats, moderator) if moderator else seats
+        everyone = (*everybody, *voting.seats) if voting else everybody
         doubts = (
             voices.check_prices(bounds, everyone, cards, writer),
             voices.weak_host(rules, moderator, cards),
@@ -92,10 +94,31 @@ def build(
         created_at=at,
         updated_at=at,
         warnings=tuple(dict.fromkeys(warnings)),
-        brief=_brief(rules, brief or {}),
+        brief=asked_for,
+        jury=voting,
         received=None if received is None else _received(received),
     )
-    return _placed(debate)
+    return placed(debate)
+
+
+def _cast(
+    rules: Format,
+    participants: Sequence[Mapping[str, Any]],
+    host: Mapping[str, Any] | None,
+    default_model: str | Sequence[str],
+    normalize: Normalize,
+    warnings: list[str],
+) -> tuple[tuple[Participant, ...], Participant | None]:
+    """Who speaks, each with a model: the participants, and the host if there is one."""
+    if rules.roster.roles:
+        seats = _roles(rules, participants, normalize, warnings)
+    else:
+        given = participants or _default_cast(rules)
+        seats = _seats(given, normalize, warnings, sides=rules.result is None)
+    moderator = _host(host, rules, normalize, warnings, seats)
+    check_roster(rules, seats, moderator)
+    ring = _ring(default_model, normalize, warnings, (*seats, moderator))
+    return voices.spread(rules, seats, moderator, ring)
 
 
 def recast(
@@ -111,12 +134,14 @@ def recast(
     ring = _ring(default_model, normalize, warnings, seated)
     seated, _ = voices.spread(debate.rules, seated, debate.host, ring)
     check_roster(debate.rules, seated, debate.host)
+    if debate.jury:
+        _check_labels(seated, debate.host)
     if cards and (doubt := voices.check_prices(debate.limits, seated, cards)):
         warnings.append(doubt)
-    return _placed(debate.but(participants=seated, warnings=tuple(dict.fromkeys(warnings))))
+    return placed(debate.but(participants=seated, warnings=tuple(dict.fromkeys(warnings))))
 
 
-def _placed(debate: Debate) -> Debate:
+def placed(debate: Debate) -> Debate:
     """At its beginning, and as long as its format lays it out."""
     debate = debate.but(cursor=schedule.first(debate))
     return debate.but(total=schedule.total(debate))
@@ -182,7 +207,7 @@ def _seats(
     sides = sides and not any(seat.get("stance") for seat in asked)
     seats: list[Participant] = []
     given = _ids(asked)
-    taken = {"host", *filter(None, given)}
+    taken = {"host", *JURORS, *filter(None, given)}
     for place, seat in enumerate(asked):
         field = f"participants[{place}]"
         stance = seat.get("stance") or (("pro", "con")[place % 2] if sides else "neutral")
@@ -209,8 +234,9 @@ def _ids(asked: Sequence[Mapping[str, Any]]) -> list[str | None]:
                 "up to 40.",
                 field,
             )
-        if given == "host":
-            raise InputError(f"{field}: only the host has the id host.", field)
+        if given == "host" or given in JURORS:
+            owner = "the host" if given == "host" else "a juror"
+            raise InputError(f"{field}: only {owner} has the id {given}.", field)
         if given in found:
             raise InputError(f"{field}: two participants have the id {given}.", field)
         found.append(given)
@@ -289,7 +315,7 @@ def council(asked: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError("A council is asked for with an object: problem, output_type …", "problem")
     names = _named(asked)
     known = {"problem", "output_type", "constraints", "participants", "max_turn_seconds",
-             "max_turn_tokens", "writeback_record_type"}  # fmt: skip
+             "max_turn_tokens", "writeback_record_type", "jury"}  # fmt: skip
     if unknown := sorted(set(names) - known):
         raise InputError(f"There is no field {unknown[0]!r}.", unknown[0])
     problem = names.get("problem")
@@ -309,7 +335,8 @@ def council(asked: Mapping[str, Any]) -> dict[str, Any]:
     }
     seats = _list(names, "participants")
     participants = [_council_seat(place, seat) for place, seat in enumerate(seats)]
-    return {"motion": problem, "brief": brief, "limits": limits, "participants": participants}
+    made = {"motion": problem, "brief": brief, "limits": limits, "participants": participants}
+    return made if names.get("jury") is None else {**made, "jury": names["jury"]}
 
 
 def _list(asked: Mapping[str, Any], name: str) -> list[Any]:
@@ -348,6 +375,95 @@ def _named(asked: Mapping[Any, Any], place: str = "") -> dict[str, Any]:
 
 def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z])([A-Z])", r"_\1", name).lower()
+
+
+def empanel(
+    rules: Format,
+    seats: Sequence[Participant],
+    asked: Mapping[str, Any] | None,
+    default_model: str | Sequence[str],
+    normalize: Normalize,
+    warnings: list[str],
+) -> Jury | None:
+    """The jury of a debate, each juror with its model; `warnings` grow by what is doubtful."""
+    voting = _jury(rules, asked, normalize, warnings)
+    if voting is None:
+        return None
+    spare = _ring(default_model, normalize, warnings, voting.seats)
+    voting = replace(voting, seats=voices.empanel(voting.seats, seats, spare))
+    warnings += voices.partial_jury(voting, seats)
+    return voting
+
+
+def _check_labels(seats: Sequence[Participant], host: Participant | None) -> None:
+    """Nobody is called as a jury calls somebody else."""
+    named = [(f"participants[{place}].name", seat.name) for place, seat in enumerate(seats)]
+    named += [("host.name", host.name)] if host else []
+    for field, name in named:
+        if LABEL.fullmatch(name):
+            raise InputError(
+                f"{field}: with a jury, nobody can be called {name}: jurors read speakers under "
+                "such names, or have them. Choose another name.",
+                field,
+            )
+
+
+def _jury(
+    rules: Format,
+    asked: Mapping[str, Any] | None,
+    normalize: Normalize,
+    warnings: list[str],
+) -> Jury | None:
+    """The jury that was asked for, or the format's own; size 0 does without."""
+    usual = rules.roster.jury
+    if asked is None and usual is None:
+        return None
+    if not isinstance(asked, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]  from outside
+        raise InputError('jury must be an object, e.g. {"size": 3}.', "jury")
+    given = {name: value for name, value in (asked or {}).items() if value is not None}
+    if unknown := sorted(set(given) - {"size", "models", "swap", "baseline"}):
+        raise InputError(f"jury: there is no field {unknown[0]!r}.", f"jury.{unknown[0]}")
+    models = given.get("models", [])
+    if not isinstance(models, list | tuple):
+        raise InputError("jury.models must be a list.", "jury.models")
+    models = list(cast(Sequence[Any], models))
+    if not all(isinstance(model, str) and model.strip() for model in models):
+        raise InputError("jury.models: each of them is the name of a model.", "jury.models")
+    size = given.get("size", len(models) or (usual.size if usual else None))
+    if size is None:
+        raise InputError(
+            f"How many jurors? Give jury.size (1 to {MAX_JURORS}, 3 is usual) or jury.models.",
+            "jury.size",
+        )
+    if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= MAX_JURORS:
+        raise InputError(f"jury.size is a whole number from 0 to {MAX_JURORS}.", "jury.size")
+    if len(models) > size:
+        raise InputError(
+            f"jury.models names {len(models)} models for {size} juror{'s' * (size != 1)}. Name one "
+            "for each juror, or fewer: the others take the defaults.",
+            "jury.models",
+        )
+    flags: dict[str, bool] = {}
+    for name, default in (("swap", usual.swap if usual else True),
+                          ("baseline", usual.baseline if usual else True)):  # fmt: skip
+        value = given.get(name)
+        if not isinstance(value, bool | None):
+            raise InputError(f"jury.{name} is true or false.", f"jury.{name}")
+        flags[name] = default if value is None else value
+    seats = [
+        _juror(n, model, normalize, warnings)
+        for n, model in enumerate([*models, *[None] * (size - len(models))], start=1)
+    ]
+    return Jury(tuple(seats), **flags) if seats else None
+
+
+def _juror(n: int, model: str | None, normalize: Normalize, warnings: list[str]) -> Participant:
+    field = f"jury.models[{n - 1}]"
+    try:
+        seat = _seat({"name": f"Juror {n}", "model": model}, field, normalize, warnings, "neutral")
+    except InputError as error:
+        raise InputError(error.message, field) from None
+    return replace(seat, id=f"juror-{n}", role="juror")
 
 
 def _host(

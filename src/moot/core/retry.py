@@ -17,20 +17,27 @@ LONGEST_WAIT = 60.0
 
 @dataclass(frozen=True, slots=True)
 class RetryDecision:
-    """`wait` seconds, then again; None gives up. `shrink` asks for a shorter prompt."""
+    """`wait` seconds, then again; None gives up. `shrink` asks for a shorter prompt, `widen` for
+    more room for the answer."""
 
     wait: float | None
     shrink: bool = False
+    widen: bool = False
 
 
-def decide(error: ProviderError, attempt: int, repaired: bool = False) -> RetryDecision:
+def decide(
+    error: ProviderError, attempt: int, repaired: bool = False, widened: bool = False
+) -> RetryDecision:
     """What to do after the `attempt`-th call of a step (1 is the first) ended in `error`.
 
     Whatever the errors are, a step has MAX_RETRIES of them. An answer without its shape, or one
-    that was given before, is mended once.
+    that was given before, is mended once. One that the token limit has cut is asked for again with
+    more room, once.
     """
     if attempt > MAX_RETRIES or not error.retryable:
         return RetryDecision(None)
+    if error.cut and not widened:
+        return RetryDecision(0.0, widen=True)
     if isinstance(error, ProviderShapeError | ProviderEchoError):
         return RetryDecision(None if repaired else 0.0)
     if isinstance(error, ProviderContextError):

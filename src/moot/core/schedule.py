@@ -6,17 +6,28 @@ the turns of everyone if they speak together. The cursor is a place in that layo
 one is arithmetic, and needs no turns.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from moot.core import positions
-from moot.core.debate import Cursor, Debate, Kind, OnFailure, Participant, StepKey, Turn
+from moot.core.debate import (
+    Cursor,
+    Debate,
+    Kind,
+    OnFailure,
+    Participant,
+    Reading,
+    StepKey,
+    Turn,
+)
 from moot.core.format import Effort, Format, Stage, titled
 from moot.core.legs import Leg, legs_of
+from moot.core.phases import skipped
 from moot.core.status import FINAL, StopReason
 
 END = Cursor()
+_READINGS = {"alone": "before the debate", "spoken": "one order", "swapped": "other order"}
 Said = Mapping[str, Mapping[str, Any] | None]
 """The answers of one round, by speaker."""
 
@@ -40,6 +51,7 @@ class Step:
     effort: Effort | None = None
     on_failure: OnFailure | None = None
     outsider: bool = False  # its own turns are read to it like anybody's
+    reading: Reading | None = None  # of a juror: what it has heard, and in which order
     next_stage: str | None = None  # set if this step opens a stage
 
     @property
@@ -87,7 +99,7 @@ def total(debate: Debate) -> int:
     if debate.status in ("completed", "failed"):
         return debate.turn_count
     legs = legs_of(debate)
-    if not any(leg.stage.until for leg in legs):
+    if not skipped(debate) and not any(leg.stage.until for leg in legs):
         return sum(leg.turns for leg in legs)
     if debate.cursor == END:
         return debate.turn_count
@@ -145,7 +157,8 @@ def agreed(debate: Debate, stage: str | None, said: Said) -> bool:
     if leg is None or leg.stage.until is None:
         return False
     shape = debate.rules.shape(leg.stage.answer)
-    stands = [positions.taken(shape, said.get(seat.id)) for seat in leg.speakers]
+    edition = debate.rules.edition
+    stands = [positions.taken(shape, said.get(seat.id), edition) for seat in leg.speakers]
     return len({option and positions.key(option) for option in stands}) == 1 and None not in stands
 
 
@@ -185,6 +198,11 @@ def heading(debate: Debate, number: int | None, stage: str | None) -> Heading | 
     if leg is None:  # a debate that was ended closes in a stage beside those it has
         known = next((known for known in debate.rules.stages if known.name == stage), None)
         return Heading(known.heading if known else titled(stage))
+    if len(leg.readings) > 1:
+        reading = leg.readings[min(max(number - leg.first_round, 0), len(leg.readings) - 1)]
+        once = reading == "spoken" and "swapped" not in leg.readings
+        when = "after the debate" if once else _READINGS[reading]
+        return Heading(f"{leg.stage.heading} · {when}")
     if leg.rounds == 1:
         return Heading(leg.stage.heading)
     return Heading(leg.stage.heading, number - leg.first_round + 1, leg.rounds or None)
@@ -207,8 +225,9 @@ def closing(debate: Debate) -> Cursor:
 
     The host gives it. If there is none, or it fails for good, the first participant who can does.
     """
+    last = 0 if debate.round is None else _last_round(debate, debate.round, {debate.stage})
     return Cursor(
-        next_round=1 if debate.round is None else debate.round + 1,
+        next_round=last + 1,
         next_stage=_closing_stage(debate.rules),
         next_actor=debate.seats[0].id,
     )
@@ -223,8 +242,9 @@ def rebuild(debate: Debate, turns: Sequence[Turn]) -> Cursor:
         for turn in turns
         if turn.kind != "note"
     }
+    gone = skipped(debate)
     for leg in legs_of(debate):
-        for wave in range(leg.waves):
+        for wave in range(leg.waves) if leg.stage.name not in gone else ():
             steps = _steps(debate, leg, wave)
             done = sum(1 << step.bit for step in steps if step.key in spoken)
             if done != (1 << len(steps)) - 1:
@@ -242,8 +262,43 @@ def waves(debate: Debate) -> Iterator[tuple[Step, ...]]:
             yield _steps(debate, leg, wave)
 
 
+def stage_steps(debate: Debate, stage: str) -> tuple[Step, ...]:
+    """All that a stage asks for."""
+    leg = next((leg for leg in legs_of(debate) if leg.stage.name == stage), None)
+    if leg is None:
+        return ()
+    return tuple(step for wave in range(leg.waves) for step in _steps(debate, leg, wave))
+
+
+def onward(debate: Debate) -> Cursor:
+    """Where a debate goes on if it stands in a stage that is left out, or if its jury changed."""
+    order = [stage.name for stage in debate.rules.stages]
+    name = debate.cursor.next_stage
+    if name not in order:
+        return debate.cursor
+    legs, gone = legs_of(debate), skipped(debate)
+    here = order.index(name)
+    index = next((n for n, leg in enumerate(legs) if order.index(leg.stage.name) >= here), None)
+    if index is None:
+        return END
+    stays = legs[index].stage.name == name and name not in gone
+    wave = legs[index].find(debate.cursor) if stays else None
+    return _settle(debate, legs, index, wave or 0)
+
+
+def _last_round(debate: Debate, number: int, stages: Container[str | None]) -> int:
+    """The round after which another may begin, if one of these stages was held in it: those of a
+    jury's readings are held together."""
+    for leg in legs_of(debate):
+        if leg.readings and leg.stage.name in stages:
+            return leg.first_round + len(leg.readings) - 1
+    return number
+
+
 def _rebuild_closing(debate: Debate, turns: Sequence[Turn]) -> Cursor:
     latest = max((turn.round for turn in turns if turn.kind != "note"), default=0)
+    held = {turn.stage for turn in turns if turn.round == latest and turn.kind != "note"}
+    latest = _last_round(debate, latest, held)
     stage = _closing_stage(debate.rules)
     tried = {
         turn.actor: turn.status
@@ -278,7 +333,10 @@ def _find(debate: Debate, legs: Sequence[Leg]) -> tuple[int, int]:
 
 def _settle(debate: Debate, legs: Sequence[Leg], index: int, wave: int) -> Cursor:
     """The cursor of that wave or, if the leg has no such wave, of the first of a later leg."""
-    while index < len(legs) and wave >= legs[index].waves:
+    gone = skipped(debate)
+    while index < len(legs) and (
+        wave >= legs[index].waves or (gone and legs[index].stage.name in gone)
+    ):
         index, wave = index + 1, 0
     return _cursor(_steps(debate, legs[index], wave)[0]) if index < len(legs) else END
 
@@ -296,27 +354,42 @@ def _steps(debate: Debate, leg: Leg, wave: int) -> tuple[Step, ...]:
     if stage.cued and debate.host and wave % 2 == 0:
         cue = _worded(stage.cue or "", debate, seat, number, leg)
         return (Step(number, stage.name, debate.host.id, "cue", seat.id, cue, next_stage=opens),)
+    speaking = leg.speakers if stage.together else (seat,)
+    asked: list[tuple[int, Reading | None, Participant]] = [(0, None, one) for one in speaking]
+    if leg.readings:
+        asked = [(nth, how, one) for nth, how in enumerate(leg.readings) for one in speaking]
     return tuple(
         Step(
-            round=number,
+            round=number + nth,
             stage=stage.name,
             actor=seat.id,
             kind=stage.kind,
             target=_target(debate, stage, seat),
-            instruction=_worded(stage.ask, debate, seat, number, leg),
+            instruction=_worded(_asks(stage, reading), debate, seat, number, leg),
             bit=bit,
             sees=stage.sees,
             together=stage.together,
             answer=stage.answer,
             tokens=stage.tokens,
             seconds=stage.seconds,
-            effort=stage.effort,
+            effort=stage.effort or _effort(debate.rules, stage),
             on_failure=stage.on_failure,
             outsider=stage.outsider,
+            reading=reading,
             next_stage=opens,
         )
-        for bit, seat in enumerate(leg.speakers if stage.together else (seat,))
+        for bit, (nth, reading, seat) in enumerate(asked)
     )
+
+
+def _asks(stage: Stage, reading: Reading | None) -> str:
+    return stage.alone or stage.ask if reading == "alone" else stage.ask
+
+
+def _effort(rules: Format, stage: Stage) -> Effort | None:
+    """Whoever decides thinks hard first, unless its stage says otherwise."""
+    decides = rules.edition > 1 and stage.answer in ("verdict", "reading", "ballot")
+    return "high" if decides else None
 
 
 def _target(debate: Debate, stage: Stage, seat: Participant) -> str | None:
@@ -344,8 +417,9 @@ def _worded(template: str, debate: Debate, seat: Participant, number: int, leg: 
 
 
 def _closing_stage(rules: Format) -> str:
-    """Where a debate that is ended closes: in its own last summary, or in a stage beside them."""
-    if rules.summary:
+    """Where a debate that is ended closes: in its own summary, if nothing follows that, or in a
+    stage beside them."""
+    if rules.summary and rules.summary == rules.stages[-1]:
         return rules.summary.name
     return "closing" if any(stage.name == "summary" for stage in rules.stages) else "summary"
 

@@ -97,13 +97,14 @@ def skip(debate: Debate, at: str) -> Change:
     if not isinstance(ahead, Wave):
         raise StateError("There is no step left to skip.")
     going = turn_to(take(debate).but(failure=None, wanted=None), "running", at)
-    for step in ahead.steps:
-        if step.actor == failure.actor:
-            why: dict[str, object] = {"errorMessage": failure.message}
-            spoken = Spoken(step, "", failure.model, at, data=why, error_code=failure.code)
-            then = commit(going.debate, going.debate.fence, spoken, None, at)
-            return replace(join(going, then), ended=lost(debate, at))
-    raise StateError(f"{failure.actor} has no step to skip.")
+    theirs = [step for step in ahead.steps if step.actor == failure.actor]
+    if not theirs:
+        raise StateError(f"{failure.actor} has no step to skip.")
+    why: dict[str, object] = {"errorMessage": failure.message}
+    for step in theirs:  # a juror may have several ballots to cast
+        spoken = Spoken(step, "", failure.model, at, data=why, error_code=failure.code)
+        going = join(going, commit(going.debate, going.debate.fence, spoken, None, at))
+    return replace(going, ended=lost(debate, at))
 
 
 def _failed(debate: Debate, verb: str) -> Failure:
@@ -131,7 +132,9 @@ def _recast(debate: Debate, seat_id: str, model: str) -> Debate:
     def recast(seat: Participant) -> Participant:
         return replace(seat, model=model) if seat.id == seat_id else seat
 
+    jury = debate.jury
     return debate.but(
         participants=tuple(recast(seat) for seat in debate.participants),
         host=recast(debate.host) if debate.host else None,
+        jury=replace(jury, seats=tuple(map(recast, jury.seats))) if jury else None,
     )

@@ -5,9 +5,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from moot.core.debate import Limits, Participant
+from moot.core.debate import Jury, Limits, Participant
 from moot.core.format import Format
-from moot.errors import WARN_UNPRICED, WARN_WEAK_HOST, InputError
+from moot.errors import (
+    WARN_JURY_OVERLAP,
+    WARN_ONE_FAMILY,
+    WARN_UNPRICED,
+    WARN_WEAK_HOST,
+    InputError,
+)
 
 UNDERSTUDY = "local:understudy"
 
@@ -58,6 +64,41 @@ def spread(
     if host and not host.model:
         host = _given(host, ring, everyone, speaking)
     return tuple(filled), host
+
+
+def empanel(
+    jurors: Sequence[Participant], debaters: Sequence[Participant], ring: Sequence[str]
+) -> tuple[Participant, ...]:
+    """Give each juror without a model one of the ring: a family that did not debate if there is
+    one, and otherwise the one that sits on the jury least often."""
+    debated = Counter(family(one.model) for one in debaters)
+    sitting = Counter(family(one.model) for one in jurors if one.model)
+    filled: list[Participant] = []
+    for seat in jurors:
+        if not seat.model:
+            model = min(ring, key=lambda one: (sitting[family(one)], debated[family(one)]))
+            sitting[family(model)] += 1
+            seat = replace(seat, model=model)
+        filled.append(seat)
+    return tuple(filled)
+
+
+def partial_jury(jury: Jury, debaters: Sequence[Participant]) -> list[str]:
+    """Warnings, if jurors may favour the debaters because they are the same models."""
+    debated = {one.model for one in debaters}
+    families = {family(one.model) for one in (*debaters, *jury.seats)}
+    found: list[str] = []
+    if len(families) == 1:
+        found.append(
+            f"{WARN_ONE_FAMILY}: jurors and debaters are all {families.pop()} models, which tend "
+            "to make the same mistakes. Name jurors of another family."
+        )
+    if same := sorted({one.model for one in jury.seats} & debated):
+        found.append(
+            f"{WARN_JURY_OVERLAP}: {', '.join(same)} debates and sits on the jury. Name other "
+            "models for the jury."
+        )
+    return found
 
 
 def _given(

@@ -20,13 +20,14 @@ from moot.core.change import (
     Spoken,
 )
 from moot.core.debate import NO_USAGE, Debate, Failure, Turn
-from moot.core.limits import Estimate
+from moot.core.ladder import Way
 from moot.core.moves import Then
 from moot.core.prompts import Heard
 from moot.core.schedule import Finish, Step, Wave
 from moot.core.status import RUNNABLE
 from moot.core.times import iso
 from moot.engine import failpoints, publish
+from moot.engine.budget import Purse
 from moot.engine.calls import usage_of
 from moot.engine.conclude import Conclusion, failure_of
 from moot.engine.isolation import Floor
@@ -266,8 +267,7 @@ class Advancer:
         if isinstance(ahead, Finish):
             await self._conclusion.finish(run)
             return ()
-        if debate.losses:  # one step at a time, to see whose fault it is
-            ahead = Wave(ahead.steps[:1])
+        if debate.losses:
             most = self._deaths * BESIDE_OTHERS
             if debate.deaths >= self._deaths or debate.losses >= most:
                 await self._give_up(run, ahead.steps[0])
@@ -277,30 +277,29 @@ class Advancer:
             await self._ledger.commit(run, lambda row: moves.wait(row, fence, until, tries, at))
             return ()
         if limits.bounded(debate.limits):
-            used, bounds = debate.usage, debate.limits
-            cost, closing = self._estimates(run, ahead)
-            reserve = closing and not schedule.is_last(debate, ahead)
-            if not limits.fits(used, bounds, cost + closing if closing and reserve else cost):
-                summary = closing is not None and limits.fits(used, bounds, closing)
-                await self._ledger.commit(
-                    run, lambda row: moves.out_of_budget(row, fence, summary, at)
-                )
+            purse = Purse(run, self._voice)
+            fitting = purse.look(ahead)
+            if not isinstance(fitting, Wave):
+                await self._shorten(run, fitting, purse)
                 return ()
-        change = await self._ledger.commit(
-            run, lambda row: moves.begin(row, fence, ahead.steps, at)
-        )
+            ahead = fitting
+        # after a loss one step at a time, to see whose fault it is
+        steps = ahead.steps[:1] if debate.losses else ahead.steps
+        change = await self._ledger.commit(run, lambda row: moves.begin(row, fence, steps, at))
         return change.started
 
-    def _estimates(self, run: Run, ahead: Wave) -> tuple[Estimate, Estimate | None]:
-        """What the wave may take, and what a closing summary would, if one may still follow."""
-        wave = sum((self._voice.estimate(run, step) for step in ahead.steps), limits.NOTHING)
-        if run.debate.status == "ending" or any(step.kind == "summary" for step in ahead.steps):
-            return wave, None
-        ending = run.debate.but(status="ending", cursor=schedule.closing(run.debate))
-        closing = schedule.plan(ending)
-        return wave, None if isinstance(closing, Finish) else self._voice.estimate(
-            run, closing.steps[0]
-        )
+    async def _shorten(self, run: Run, way: Way | None, purse: Purse) -> None:
+        """The budget has no room for the next wave: on to the outcome or, without one, the end."""
+        fence, at = run.hand.fence, self._at()
+        closes = way is None and purse.closes
+
+        def move(row: Debate) -> Change:
+            if way is None:
+                return moves.out_of_budget(row, fence, closes, at)
+            return moves.shorten(row, fence, way, at)
+
+        await self._ledger.commit(run, move)
+        run.forget()
 
     def _waits_elsewhere(self, run: Run) -> bool:
         """Whether a try is so far off that the debate is let go meanwhile."""
@@ -340,6 +339,8 @@ class Advancer:
             await self._commit_turn(run, spoken, ended)
             run.tries.pop(step.key, None)
             run.repairs.pop(step.key, None)
+            run.mended.discard(step.key)
+            run.widened.discard(step.key)
             failpoints.hit("committed")
 
     async def _failed(self, run: Run, attempt: Attempt, error: ProviderError) -> None:
@@ -351,13 +352,17 @@ class Advancer:
         run.spent[key] = run.spent.get(key, NO_USAGE) + replace(usage, calls=1)
         ended = Ended(attempt.n, "failed", at, error_code=error.code, usage=usage)
         log.info("%s: %s failed, try %d: %s", run.debate.id, step.actor, tried, error.code)
-        decision = retry.decide(error, tried, key in run.repairs)
+        decision = retry.decide(error, tried, key in run.mended, key in run.widened)
         if isinstance(error, ProviderShapeError | ProviderEchoError):
             run.repairs[key] = error
+            if not decision.widen:  # who was cut was not wrong
+                run.mended.add(key)
         if decision.wait is not None:
             run.wait = max(run.wait, decision.wait)
             if decision.shrink:
                 self._voice.shrink(run, step)
+            if decision.widen:
+                run.widened.add(key)
             await self._ledger.settle(run, ended, lambda row: moves.fail_attempt(row, fence, ended))
         elif _pauses(run.debate, step):
             failure = Failure(error.code, error.message, seat.id, seat.model, tried, at)

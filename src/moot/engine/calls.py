@@ -57,11 +57,17 @@ def used(usage: Usage) -> dict[str, Any]:
         "output_tokens": usage.output_tokens,
         "cost_usd": usage.cost_usd,
         "estimated": usage.estimated,
+        "thinking_tokens": usage.thinking_tokens,
     }
 
 
 def usage_of(error: ProviderError, calls: int = 0) -> Usage:
     """What a call used that ended in an error."""
     return Usage(
-        error.input_tokens, error.output_tokens, error.cost_usd, calls, estimated=error.estimated
+        error.input_tokens,
+        error.output_tokens,
+        error.cost_usd,
+        calls,
+        error.estimated,
+        error.thinking_tokens,
     )

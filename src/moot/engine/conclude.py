@@ -42,11 +42,13 @@ class Conclusion:
             await self._ledger.commit(run, lambda row: moves.reach(row, fence, due, at))
             return True
         codes = [turn.error_code for turn in run.heard.turns if turn.error_code]
-        result = debate.rules.result
-        stage = debate.rules.stage(result.stands[-1]).heading if result else ""
-        words = f"Nobody took a position in {stage.lower()}, so there is nothing to decide on."
-        failure = Failure(codes[-1], words, "", "", len(codes), at)
-        await self.fail(run, "provider_failed", failure, due)
+        result, words = debate.rules.result, "Nobody spoke, so there is nothing to judge."
+        if result and result.stands:
+            stage = debate.rules.stage(result.stands[-1]).heading
+            words = f"Nobody took a position in {stage.lower()}, so there is nothing to decide on."
+        code = codes[-1] if codes else PacketError.code
+        failure = Failure(code, words, "", "", len(codes), at)
+        await self.fail(run, "provider_failed" if codes else "structural_failure", failure, due)
         return False
 
     async def finish(self, run: Run) -> None:
@@ -93,7 +95,9 @@ class Conclusion:
 def decision(debate: Debate, turns: Sequence[Turn], fence: int, at: str) -> Change:
     """A debate with an outcome brought to its end: all of that follows from the turns."""
     came_to = result(debate, turns)
-    packet.validate(came_to.packet)
+    if came_to.packet is not None:
+        packet.validate(came_to.packet)
+    actions = came_to.packet["nextActions"] if came_to.packet else ()
     return moves.finish(
         debate,
         fence,
@@ -101,7 +105,7 @@ def decision(debate: Debate, turns: Sequence[Turn], fence: int, at: str) -> Chan
         at,
         phases=last_phases(debate, at),
         outcome=came_to.decision,
-        decided=Decided(tuple(came_to.packet["nextActions"]), packet_text.note(came_to)),
+        decided=Decided(tuple(actions), packet_text.note(came_to)),
     )
 
 

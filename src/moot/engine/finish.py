@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from moot.core.debate import Debate
 from moot.core.events import Event, TurnCommitted
+from moot.core.rejudge import only_votes
 from moot.core.status import FINAL, RUNNABLE
 from moot.engine import failpoints
 from moot.ports import Filed, Records, ReportRow, Store
@@ -108,7 +109,8 @@ class Filer:
         """How its report stands: by extraction, made; by a model, made or wanted."""
         if isinstance(read, Reading):
             return ReportRow.written(debate.id, read, filed.summary)
-        wanted = bool(self._model and debate.turn_count)
+        # whoever asks for votes alone pays for nothing else
+        wanted = bool(self._model and debate.turn_count and not only_votes(debate.rules))
         return ReportRow(
             debate.id,
             "failed" if filed.error else "making" if wanted else "made",

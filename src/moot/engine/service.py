@@ -1,12 +1,12 @@
 """The engine behind `Moot`: what a person can ask, and what servers and workers need beside."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from moot.core import course, moves, request, verbs, voices
+from moot.core import course, moves, rejudge, request, verbs, voices
 from moot.core.change import Change
 from moot.core.debate import Debate, Turn
 from moot.core.events import Delta, Event, TurnCommitted
@@ -33,7 +33,16 @@ from moot.errors import (
     StateError,
     StorageError,
 )
-from moot.outcome.result import packet_of
+from moot.outcome.calibration import (
+    HINDSIGHTS,
+    Calibration,
+    Hindsight,
+    Noted,
+    calibration,
+    forecasts,
+)
+from moot.outcome.result import packet_of, verdict_of
+from moot.outcome.stands import choices
 from moot.ports import (
     Bus,
     Clock,
@@ -140,6 +149,7 @@ class Service(Moot):
         limits: Mapping[str, Any] | None = None,
         on_failure: str | None = None,
         brief: Mapping[str, Any] | None = None,
+        jury: Mapping[str, Any] | None = None,
         allow_unpriced: bool = False,
         start: bool = True,
         once: Once | None = None,
@@ -147,7 +157,7 @@ class Service(Moot):
         asked = {
             "motion": motion, "format": format, "participants": participants, "host": host,
             "options": options, "limits": limits, "on_failure": on_failure, "brief": brief,
-            "allow_unpriced": allow_unpriced,
+            "jury": jury, "allow_unpriced": allow_unpriced,
         }  # fmt: skip
         return await self._create_free(asked, _given(asked), start=start, once=once)
 
@@ -197,15 +207,28 @@ class Service(Moot):
         start: bool,
         once: Once | None,
     ) -> Debate:
+        return await self._make(
+            lambda: self._built(asked, received, normalize or self._voices.normalize),
+            lambda row: verbs.open_(row, start, row.created_at),
+            start=start,
+            once=once,
+        )
+
+    async def _make(
+        self,
+        build: Callable[[], Awaitable[Debate]],
+        open_: Callable[[Debate], Change],
+        *,
+        start: bool,
+        once: Once | None,
+    ) -> Debate:
         """Make a debate under an id that nobody else has."""
         for _ in range(ID_TRIES):
-            debate = await self._built(asked, received, normalize or self._voices.normalize)
+            debate = await build()
             await asyncio.to_thread(self._records.check)
             with suppress(DuplicateError):
-                change = await self._store.create(
-                    debate, lambda row: verbs.open_(row, start, row.created_at), once
-                )
-                self._publish(change)
+                change = await self._store.create(debate, open_, once)
+                publish.tell(self._bus, change.events[-1:])  # a fork's log is not news but its end
                 if start and change.debate.id == debate.id:
                     self._dispatcher.dispatch(change.debate)
                 return change.debate
@@ -312,6 +335,32 @@ class Service(Moot):
     async def skip(self, debate_id: str) -> Debate:
         return await self._verb(debate_id, verbs.skip, go=True)
 
+    async def rejudge(
+        self,
+        debate_id: str,
+        *,
+        jury: Mapping[str, Any] | None = None,
+        once: Once | None = None,
+    ) -> Debate:
+        judged = await self._unspoilt(debate_id)
+        said = rejudge.heard(judged, await self._store.turns(debate_id))
+        events = await self._whole_log(judged)
+
+        async def build() -> Debate:
+            now = self._clock.now()
+            made = rejudge.rejudged(
+                judged, said, jury, debate_id=self._new_id(now), at=iso(now),
+                default_model=self._voices.defaults, normalize=self._voices.normalize,
+            )  # fmt: skip
+            if not choices(made, said).options:
+                raise StateError("Nobody took a position in this debate: there is no choice.")
+            return made
+
+        def open_(row: Debate) -> Change:
+            return rejudge.open_(row, said, events, row.created_at)
+
+        return await self._make(build, open_, start=True, once=once)
+
     def recover(self, found: Callable[[str], None]) -> None:
         self.supervisor.start(found)
 
@@ -332,14 +381,44 @@ class Service(Moot):
 
     async def packet(self, debate_id: str) -> dict[str, Any]:
         debate = await self.get(debate_id)
-        if debate.rules.result is None:
-            raise NotFoundError(f"A {debate.format} leaves no packet; a council does.", "id")
+        if debate.rules.result is None or not debate.rules.result.packet:
+            raise NotFoundError(_no_packet(debate), "id")
         packet = await asyncio.to_thread(packet_of, debate, await self._store.turns(debate_id))
         if packet is None and debate.status in FINAL:
             raise StateError(f"This council is {debate.status} and came to no decision.")
         if packet is None:
             raise StateError(f"This council has not decided yet; it is {debate.status}.")
         return packet
+
+    async def verdict(self, debate_id: str) -> dict[str, Any]:
+        debate = await self.get(debate_id)
+        found = await asyncio.to_thread(verdict_of, debate, await self._store.turns(debate_id))
+        if found is None:
+            raise NotFoundError(_no_verdict(debate), "id")
+        return found
+
+    async def note_outcome(self, debate_id: str, hindsight: Hindsight | None) -> Hindsight | None:
+        if hindsight not in (None, *HINDSIGHTS):
+            known = ", ".join(HINDSIGHTS)
+            raise InputError(f"An outcome is {known} or null, not {hindsight!r}.", "outcome")
+        debate = await self.get(debate_id)
+        if hindsight is None:
+            await self._store.forget_hindsight(debate_id)
+            return None
+        made = await asyncio.to_thread(forecasts, debate, await self._store.turns(debate_id))
+        if made is None:
+            raise StateError("Nothing was decided in this debate that could be right or wrong.")
+        at = iso(self._clock.now())
+        await self._store.keep_hindsight(Noted(debate_id, hindsight, at, made))
+        return hindsight
+
+    async def noted_outcome(self, debate_id: str) -> Hindsight | None:
+        await self.get(debate_id)
+        note = await self._store.hindsight_of(debate_id)
+        return note.hindsight if note else None
+
+    async def calibration(self) -> Calibration:
+        return calibration(await self._store.hindsights())
 
     async def report(self, debate_id: str) -> dict[str, Any]:
         await self.get(debate_id)
@@ -514,9 +593,7 @@ class Service(Moot):
         self, debate_id: str, move: Callable[[Debate, str], Change], *, go: bool = False
     ) -> Debate:
         at = iso(self._clock.now())
-        debate = await self._store.load(check_id(debate_id))
-        if wrong := await behind(self._records, debate, lambda: self._store.load(debate_id)):
-            raise StateError(str(wrong))
+        await self._unspoilt(debate_id)
         change = await self._store.change(debate_id, lambda row: move(self._shown(row), at))
         self._publish(change)
         if go:
@@ -524,6 +601,19 @@ class Service(Moot):
         elif at_rest(change.debate):
             await self._file(change.debate)
         return change.debate
+
+    async def _unspoilt(self, debate_id: str) -> Debate:
+        """A debate that something can be done to: its files do not hold more than its rows."""
+        debate = await self._store.load(check_id(debate_id))
+        if wrong := await behind(self._records, debate, lambda: self._store.load(debate_id)):
+            raise StateError(str(wrong))
+        return self._shown(debate)
+
+    async def _whole_log(self, debate: Debate) -> list[Event]:
+        found: list[Event] = []
+        while events := await self._store.events(debate.id, found[-1].seq if found else 0):
+            found += events
+        return found
 
     async def _file(self, debate: Debate) -> None:
         try:
@@ -560,7 +650,29 @@ def _given(asked: Mapping[str, Any]) -> dict[str, Any]:
         return value
 
     told = {name: said(value) for name, value in asked.items() if value is not None}
-    return {name: value for name, value in told.items() if value or name in ("motion", "host")}
+    kept = ("motion", "host", "jury")
+    return {name: value for name, value in told.items() if value or name in kept}
+
+
+def _no_packet(debate: Debate) -> str:
+    if debate.forked_from or debate.jury:
+        return "This debate leaves a verdict and no packet; a council leaves one."
+    return f"A {debate.format} leaves no packet; a council does."
+
+
+def _no_verdict(debate: Debate) -> str:
+    """Why there is none, and what helps."""
+    if debate.status not in FINAL:
+        if debate.rules.result:
+            return f"There is no verdict yet; the debate is {debate.status}."
+        return f"A {debate.format} comes to a verdict only with a jury, and this one has none."
+    if debate.outcome and debate.rules.edition == 1:
+        why = "This debate ended before there were verdicts."
+    elif debate.rules.result:
+        why = f"This debate is {debate.status} and came to no verdict."
+    else:
+        why = f"A {debate.format} without a jury comes to no verdict."
+    return f"{why} If somebody spoke, `moot rejudge {debate.id}` has a jury judge it."
 
 
 def _doubt(debate: Debate, model: str, card: ModelCard) -> str | None:

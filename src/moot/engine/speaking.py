@@ -3,18 +3,19 @@
 import asyncio
 import logging
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from moot.core import answers, echo, limits, moves, prompts, schedule
 from moot.core.change import Attempt, Change, Ended, FencedError
 from moot.core.clean import clean, visible
 from moot.core.debate import Debate, Participant, StepKey, Turn, Usage
 from moot.core.events import Delta, Speech
+from moot.core.jury import NO_CHOICES, Choices
 from moot.core.limits import Estimate
-from moot.core.prompts import Heard
+from moot.core.prompts import Heard, Message
 from moot.core.schedule import Said, Step
 from moot.core.times import iso
 from moot.core.voices import UNDERSTUDY
@@ -29,8 +30,8 @@ from moot.errors import (
     ProviderTimeoutError,
     ProviderUnavailableError,
 )
-from moot.outcome.stands import stated
-from moot.ports import Bus, Call, Clock, Reply, Say, Speaker, Store
+from moot.outcome.stands import choices
+from moot.ports import WHOLE, Bus, Call, Clock, Reply, Say, Speaker, Store
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +50,9 @@ class Run:
     tries: dict[StepKey, int] = field(default_factory=dict[StepKey, int])
     spent: dict[StepKey, Usage] = field(default_factory=dict[StepKey, Usage])
     repairs: dict[StepKey, ProviderError] = field(default_factory=dict[StepKey, ProviderError])
+    mended: set[StepKey] = field(default_factory=set[StepKey])  # that were told what is wrong
     windows: dict[str, int] = field(default_factory=dict[str, int])  # that proved smaller, by seat
+    widened: set[StepKey] = field(default_factory=set[StepKey])  # that were cut: they get more room
     wait: float = 0.0  # before the next try
     said: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
 
@@ -57,6 +60,20 @@ class Run:
     def of(cls, hand: Hand, claimed: Change, heard: Heard) -> "Run":
         debate = claimed.debate
         return cls(hand, debate, heard, claimed.started, dict(debate.tries))
+
+    def tokens(self, step: Step, window: int) -> int:
+        """The tokens that a step's answer may take, its thoughts aside."""
+        own = prompts.tokens_of(step, self.debate, window)
+        return own * limits.WIDER if step.key in self.widened else own
+
+    def forget(self) -> None:
+        """Another wave comes next than the one that was tried."""
+        self.tries.clear()
+        self.spent.clear()
+        self.repairs.clear()
+        self.mended.clear()
+        self.widened.clear()
+        self.wait = 0.0
 
     def answers_beside(self, step: Step, data: dict[str, object] | None) -> Said:
         """The answers of a step's round, its own among them, if its stage may end in agreement.
@@ -106,20 +123,22 @@ class Voice:
         debate, step = run.debate, attempt.step
         seat = debate.seat(step.actor)
         card = self._speaker.card(seat.model)
-        window = run.windows.get(seat.id, card.window)
-        messages, heard = prompts.render(step, debate, run.heard, window)
+        given = _choices(step, debate, run.heard.turns)
+        messages, heard = self._prompt(run, step, given)
         wrong = run.repairs.get(step.key)
         if isinstance(wrong, ProviderShapeError):
             messages = prompts.repair(messages, wrong.said, wrong.problem)
+        seconds = step.seconds or debate.limits.max_turn_seconds
         call = Call(
             model=seat.model,
             messages=messages,
-            max_tokens=step.tokens or debate.limits.max_turn_tokens,
-            seconds=step.seconds or debate.limits.max_turn_seconds,
+            max_tokens=run.tokens(step, self._window(run, step, seat)),
+            seconds=seconds,
+            longest=seconds * WHOLE * limits.WIDER if step.key in run.widened else None,
             debate=debate,
             step=step,
             heard=heard,
-            schema=prompts.schema(step, debate, _options(step, debate, run.heard.turns)),
+            schema=prompts.schema(step, debate, given, run.heard.turns),
             effort=step.effort,
             again=wrong is not None,
         )
@@ -128,7 +147,7 @@ class Voice:
             self._bus.publish(speech.so_far(iso(self._clock.now())))
         reply = await self._call_out(run, attempt, call, speech)
         try:
-            return self._read(run, step, reply, echoes=card.small and wrong is None)
+            return self._read(run, step, reply, small=card.small, again=wrong is not None)
         except ProviderError:
             raise
         except Exception as error:  # whatever a model says, it must not end the worker
@@ -138,6 +157,20 @@ class Voice:
                 f"{seat.name} ({reply.model}) gave an answer that cannot be read ({name}).",
                 **used(reply.usage),
             ) from None
+
+    def _prompt(
+        self, run: Run, step: Step, given: Choices, debate: Debate | None = None
+    ) -> tuple[tuple[Message, ...], tuple[Turn, ...]]:
+        """What a step is told, as far as it fits beside its answer and what its model thinks."""
+        debate = debate or run.debate
+        window = self._window(run, step, debate.seat(step.actor))
+        return prompts.render(step, debate, run.heard, window, given, run.tokens(step, window))
+
+    def _window(self, run: Run, step: Step, seat: Participant) -> int:
+        """The tokens that prompt and answer may take together, beside what the model thinks."""
+        card = self._speaker.card(seat.model)
+        thinking = limits.thinking(step.effort, card.least, card.window)
+        return run.windows.get(seat.id, card.window - thinking.tokens)
 
     async def _call_out(self, run: Run, attempt: Attempt, call: Call, speech: Speech) -> Reply:
         """The call itself: bounded in time, and called off when the debate is lost."""
@@ -210,61 +243,80 @@ class Voice:
             offset,
         )  # fmt: skip
 
-    def _read(self, run: Run, step: Step, reply: Reply, *, echoes: bool) -> Reply:
-        """What is kept of an answer; `echoes`: it may be one of what was said before."""
+    def _read(self, run: Run, step: Step, reply: Reply, *, small: bool, again: bool) -> Reply:
+        """What is kept of an answer. A small model may say what was said before, and is asked once
+        `again`; less is expected of it."""
         debate, seat = run.debate, run.debate.seat(step.actor)
         _check_voice(run, seat, reply)
         if step.answer != "text":
-            return _shaped(step, reply, debate, run.heard.turns)
+            return _shaped(step, reply, debate, run.heard.turns, small=small)
         others = [other.name for other in debate.seats if other.id != seat.id]
         text = clean(reply.text, seat.name, others, cut=reply.cut)
         if not text:
             raise ProviderEmptyError(
                 f"{seat.name} ({reply.model}) gave an empty answer.", **used(reply.usage)
             )
-        if echoes and step.kind == "speech" and echo.repeats(text, debate.motion, run.heard.turns):
+        echoes = small and not again and step.kind == "speech"
+        if echoes and echo.repeats(text, debate.motion, run.heard.turns):
             raise ProviderEchoError(
                 f"{seat.name} ({reply.model}) said what was said before.", **used(reply.usage)
             )
         return replace(reply, text=text)
 
-    def estimate(self, run: Run, step: Step) -> Estimate:
-        """What a step may take at the most. Any model may think as long as its effort allows."""
-        card = self._speaker.card(run.debate.seat(step.actor).model)
-        messages, _ = prompts.render(step, run.debate, run.heard, card.window)
-        tokens_in = prompts.size(messages)
-        thinking = limits.THINKING.get(step.effort or "none", limits.NO_THINKING)
-        tokens_out = (step.tokens or run.debate.limits.max_turn_tokens) + thinking.tokens
+    def estimate(
+        self, run: Run, step: Step, debate: Debate | None = None, more: int = 0
+    ) -> Estimate:
+        """What a step may take at the most: a model that can think may use all that its effort
+        allows. The step may be of the debate as it would be otherwise, and read `more` tokens."""
+        debate = debate or run.debate
+        seat = debate.seat(step.actor)
+        card = self._speaker.card(seat.model)
+        given = _choices(step, debate, run.heard.turns)
+        messages, _ = self._prompt(run, step, given, debate)
+        tokens_in = prompts.size(messages) + more
+        thinking = limits.thinking(step.effort, card.least, card.window)
+        tokens_out = run.tokens(step, self._window(run, step, seat)) + thinking.tokens
         cost = tokens_in * (card.input_price or 0.0) + tokens_out * (card.output_price or 0.0)
         return Estimate(tokens_in + tokens_out, cost)
 
     def shrink(self, run: Run, step: Step) -> None:
         """The next prompt of this seat is half as long: its model's window proved smaller."""
         seat = run.debate.seat(step.actor)
-        window = run.windows.get(seat.id, self._speaker.card(seat.model).window)
-        messages, _ = prompts.render(step, run.debate, run.heard, window)
+        window = self._window(run, step, seat)
+        messages, _ = self._prompt(run, step, _choices(step, run.debate, run.heard.turns))
         run.windows[seat.id] = min(window, prompts.size(messages)) // 2
 
 
-def _shaped(step: Step, reply: Reply, debate: Debate, turns: Sequence[Turn]) -> Reply:
+def _shaped(
+    step: Step, reply: Reply, debate: Debate, turns: Sequence[Turn], *, small: bool = False
+) -> Reply:
     """A structured answer, found, checked, and put into words."""
-    name, shape = debate.seat(step.actor).name, debate.rules.shape(step.answer)
+    name, shape = debate.seat(step.actor).name, prompts.shape(step, debate)
     try:
         found = reply.data if reply.data is not None else answers.find(reply.text)
-        known = prompts.known(step, debate, _options(step, debate, turns))
-        data = answers.read(step.answer, shape, visible(found), known)
-        option = data.get("position")
-        if isinstance(option, str) and option in {seat.name for seat in debate.seats}:
-            raise ValueError("position: that is a role; it must be an answer to the problem")
+        given = _choices(step, debate, turns)
+        data = prompts.read(step, debate, _stated(visible(found)), given, turns, small=small)
     except ValueError as error:
         problem = f"{error}{'; it was cut by the token limit' if reply.cut else ''}"
         raise ProviderShapeError(
             f"{name} ({reply.model}) did not give the answer its shape: {problem}.",
             said=reply.text,
             problem=problem,
+            cut=reply.cut,
             **used(reply.usage),
         ) from None
     return replace(reply, data=data, text=clean(answers.spoken(shape, data), "", ()))
+
+
+def _stated(value: Any) -> Any:
+    """Without the fields that are null: where a field may not be left out, that is how a model
+    leaves it out."""
+    if isinstance(value, list):
+        return [_stated(one) for one in cast("list[Any]", value)]
+    if not isinstance(value, Mapping):
+        return value
+    given = cast("Mapping[str, Any]", value)
+    return {key: _stated(one) for key, one in given.items() if one is not None}
 
 
 def _check_voice(run: Run, seat: Participant, reply: Reply) -> None:
@@ -279,8 +331,8 @@ def _check_voice(run: Run, seat: Participant, reply: Reply) -> None:
         )
 
 
-def _options(step: Step, debate: Debate, turns: Sequence[Turn]) -> list[str]:
+def _choices(step: Step, debate: Debate, turns: Sequence[Turn]) -> Choices:
     """The options that a step chooses from, if it is a choice."""
     if step.answer == "text" or not any(debate.rules.shape(step.answer).options_from()):
-        return []
-    return stated(debate.rules, turns)
+        return NO_CHOICES
+    return choices(debate, turns)

@@ -1,9 +1,15 @@
-"""What is known of a vendor's model before it is called: its window and its prices, offline."""
+"""What is known of a model before it is called, offline: its window, its prices, and whether it
+can think."""
 
+import re
+from dataclasses import replace
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from moot.models.providers import LOCAL, VENDORS
+from moot.core.format import Effort
+from moot.models.providers import LOCAL, VENDORS, Vendor
 from moot.ports import ModelCard
 
 UNKNOWN_WINDOW = 128_000  # of a vendor's model that the price list does not have
@@ -11,13 +17,48 @@ LOCAL_WINDOW = 8_192  # of a local server that does not tell
 SMALL_BYTES = 4 << 30  # of weights; a model with fewer needs care, see models/local/small.py
 _SAMPLE = 1_000  # tokens to price, so that tiers for long prompts stay out
 _BY_TOKEN = {"input_mtok", "output_mtok"}
+_LEAST: tuple[tuple[str, Effort], ...] = (
+    ("none", "none"),
+    ("minimal", "none"),
+    ("low", "low"),
+    ("medium", "medium"),
+    ("high", "high"),
+)  # the efforts that a vendor may take, and ours for each
+_THINKERS = re.compile(
+    r"gpt-oss|deepseek-r\d|qwq|qwen3(?!.*(?:instruct|coder))|magistral|thinking|reason",
+    re.IGNORECASE,
+)
 
 
 @lru_cache(maxsize=512)
 def vendor_card(vendor: str, name: str) -> ModelCard:
     """The card of a vendor's model. Prices are None if nobody published any."""
-    model = f"{vendor}:{name}"
-    provider = VENDORS[vendor].prices
+    row = VENDORS[vendor]
+    return replace(_priced(f"{vendor}:{name}", row.prices, name), least=_least(row, name))
+
+
+def _least(row: Vendor, name: str) -> Effort | None:
+    """The least that a model of that name thinks, as the library knows it."""
+    if not row.thinks:
+        return _thinker(name)
+    known = import_module(f"pydantic_ai.profiles.{row.thinks}")  # loaded before its first call
+    profile: dict[str, Any] = getattr(known, f"{row.thinks}_model_profile")(name)
+    if not profile.get("supports_thinking"):
+        return None
+    if not profile.get("thinking_always_enabled"):
+        return "none"
+    efforts = profile.get("openai_reasoning_efforts", {"low"})
+    taken: list[Effort] = [ours for theirs, ours in _LEAST if theirs in efforts]
+    return taken[0] if taken else "high"
+
+
+def _thinker(name: str) -> Effort | None:
+    """Servers do not tell whether a model thinks, and cannot be told how hard: those that are known
+    to think get room for it in every turn."""
+    return "low" if _THINKERS.search(name) else None
+
+
+def _priced(model: str, provider: str, name: str) -> ModelCard:
     if not provider:
         return ModelCard(model, UNKNOWN_WINDOW, None, None)
     from genai_prices import Usage, calc_price  # a tenth of a second, and only vendors need it
@@ -46,4 +87,5 @@ def small_file(path: Path) -> bool:
 
 def local_card(name: str, window: int | None = None, small: bool = False) -> ModelCard:
     """The card of a local server's model: free, with a small window unless the server tells."""
-    return ModelCard(f"{LOCAL}:{name}" if name else LOCAL, window or LOCAL_WINDOW, 0.0, 0.0, small)
+    model = f"{LOCAL}:{name}" if name else LOCAL
+    return ModelCard(model, window or LOCAL_WINDOW, 0.0, 0.0, small, _thinker(name))

@@ -25,6 +25,7 @@ from moot.errors import (
     ProviderTimeoutError,
     ProviderUnavailableError,
     ProviderUnknownModelError,
+    ProviderUnsaidError,
 )
 from moot.models.connection import TooMuchError, WireError
 from moot.models.providers import LOCAL, Vendor
@@ -62,7 +63,7 @@ TIMEOUT = Said(ProviderTimeoutError, f"{{Who}} did not answer in time. {_AGAIN}"
 CUT = Said(ProviderUnavailableError, f"The answer of {{who}} broke off half-way. {_AGAIN}")
 EMPTY = Said(ProviderEmptyError, f"{{Who}} gave an empty answer. {_AGAIN}")
 UNSAID = Said(
-    ProviderEmptyError,
+    ProviderUnsaidError,
     "{Who} used up the tokens of the turn before it said a word. "
     "Allow more tokens for a turn, or choose a model that thinks less.",
 )
@@ -144,6 +145,7 @@ class Failures:
             output_tokens=spent.output_tokens,
             cost_usd=spent.cost_usd,
             estimated=spent.estimated,
+            thinking_tokens=spent.thinking_tokens,
         )
 
     def explain(self, error: BaseException) -> ProviderError:

@@ -69,5 +69,10 @@ class MeteredSpeaker:
 
 def _used(error: ProviderError) -> Usage:
     return Usage(
-        error.input_tokens, error.output_tokens, error.cost_usd, 1, estimated=error.estimated
+        error.input_tokens,
+        error.output_tokens,
+        error.cost_usd,
+        1,
+        error.estimated,
+        error.thinking_tokens,
     )

@@ -1,6 +1,6 @@
 """What is sent: the prompt, the settings and the shape of the answer, in the library's words."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from pydantic_ai.messages import (
@@ -17,7 +17,7 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from moot.core.limits import NO_THINKING, THINKING, Thinking
+from moot.core.limits import Thinking
 from moot.core.prompts import Message
 from moot.models.providers import Vendor
 from moot.ports import Call
@@ -58,32 +58,75 @@ def takes_system(model: Model[Any], vendor: Vendor) -> bool:
     return vendor.inline_system and bool(model.profile.get("supports_inline_system_prompts"))
 
 
-def thinking(model: Model[Any], vendor: Vendor, call: Call) -> Thinking:
-    """What the call's effort allows, if the model can think."""
-    can = vendor.thinks and bool(model.profile.get("supports_thinking"))
-    return THINKING.get(call.effort or "none", NO_THINKING) if can else NO_THINKING
-
-
 def settings(vendor: Vendor, call: Call, budget: Thinking) -> ModelSettings:
     """What the vendor's row asks for, and tokens for thinking beside those of the answer. Without
     an effort the model thinks as little as it can: the turn has few tokens and seconds."""
     chosen: dict[str, Any] = {**vendor.settings, "max_tokens": call.max_tokens + budget.tokens}
     if vendor.thinks:
-        chosen["thinking"] = call.effort if budget.tokens else False
+        asked = budget.tokens and call.effort not in (None, "none")
+        chosen["thinking"] = call.effort if asked else False
     if vendor.cache_key:
         chosen[vendor.cache_key] = f"{call.debate.id}:{call.step.actor}"[:64]
     return cast(ModelSettings, chosen)
 
 
-def shape(model: Model[Any], call: Call) -> ModelRequestParameters:
+def shape(model: Model[Any], vendor: Vendor, call: Call) -> ModelRequestParameters:
     """Plain text, or JSON by the schema: natively if the model can, else as a tool's input."""
     if call.schema is None:
         return ModelRequestParameters()
-    schema = dict(call.schema)
+    schema = strict(call.schema) if vendor.strict else dict(call.schema)
     if model.profile.get("supports_json_schema_output"):
-        answer = OutputObjectDefinition(json_schema=schema, name=ANSWER)
+        answer = OutputObjectDefinition(
+            json_schema=schema, name=ANSWER, strict=vendor.strict or None
+        )
         return ModelRequestParameters(
             output_mode="native", output_object=answer, allow_text_output=True
         )
-    tool = ToolDefinition(name=ANSWER, parameters_json_schema=schema, kind="output")
+    tool = ToolDefinition(
+        name=ANSWER, parameters_json_schema=schema, kind="output", strict=vendor.strict or None
+    )
     return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
+
+
+_UNKNOWN = frozenset({"title", "default", "minLength", "maxLength"})  # to a strict schema
+
+
+def strict(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema as OpenAI takes it to the letter: each table has all of its fields and no other,
+    and one that may be left out may be null. Whoever reads the answer drops what is null."""
+    return cast(dict[str, Any], _strict(schema))
+
+
+def _strict(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_strict(one) for one in cast(list[Any], part)]
+    if not isinstance(part, Mapping):
+        return part
+    given = cast(Mapping[str, Any], part)
+    made: dict[str, Any] = {
+        # what stands there is named by a format, and may be called like a keyword
+        key: {name: _strict(field) for name, field in value.items()}
+        if key in ("properties", "$defs")
+        else _strict(value)
+        for key, value in given.items()
+        if key not in _UNKNOWN
+    }
+    if given.get("type") == "object":
+        needed = set(given.get("required", ()))
+        fields: dict[str, Any] = made.setdefault("properties", {})
+        for name in fields.keys() - needed:
+            fields[name] = _nullable(fields[name])
+        made |= {"required": list(fields), "additionalProperties": False}
+    return made
+
+
+def _nullable(field: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A list that may be left out may be empty; anything else may be null."""
+    if field.get("type") == "array" and not field.get("minItems"):
+        return field
+    kinds: list[Any] = field.get("anyOf", [])
+    if {"type": "null"} in kinds:
+        return field
+    help_ = {"description": field["description"]} if "description" in field else {}
+    plain = {key: value for key, value in field.items() if key != "description"}
+    return {"anyOf": [*(kinds or [plain]), {"type": "null"}], **help_}

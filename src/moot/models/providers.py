@@ -35,7 +35,8 @@ class Vendor(BaseModel):
     prices: str = ""
     preference: int = 0
     inline_system: bool = False
-    thinks: bool = False
+    thinks: str = ""
+    strict: bool = False
     cache_key: str = ""
     settings: Mapping[str, Any] = {}
 

@@ -17,6 +17,7 @@ from moot.errors import (
     ProviderAbsentError,
     ProviderAuthError,
     ProviderError,
+    ProviderRejectedError,
     ProviderTimeoutError,
     ProviderUnavailableError,
     ProviderUnknownModelError,
@@ -56,6 +57,7 @@ class Router:
         self._clients: Clients | None = None
         self._windows: dict[str, int] = {}  # of Ollama's models, as they are asked for
         self._queues: dict[tuple[str, int], asyncio.Semaphore] = {}
+        self._thoughtless: set[str] = set()  # models that turned out unable to think
 
     def card(self, model: str) -> ModelCard:
         """What is known of a model. Of a local server, what the last look at it told."""
@@ -64,7 +66,8 @@ class Router:
         except InputError:
             return ModelCard(model, UNKNOWN_WINDOW, None, None)  # whoever calls it is told
         if vendor.name != LOCAL:
-            return vendor_card(vendor.name, name)
+            card = vendor_card(vendor.name, name)
+            return replace(card, least=None) if card.model in self._thoughtless else card
         server = self._local.known
         if f"{LOCAL}:{name}" == UNDERSTUDY:
             return self._understudy.card(UNDERSTUDY)
@@ -101,17 +104,34 @@ class Router:
             return await self._understudy.speak(replace(call, model=UNDERSTUDY), say)
         if isinstance(voice, Model):
             return await self.embedded.speak(voice, call, say)
-        from moot.models.speak import speak  # loaded by now, see _load
-
         if voice.card.small:
             call = retold(call)
         queue = self._queue() if vendor.name == LOCAL else None
         if queue is None:
-            return await speak(voice, call, say, began)
+            return await self._hear(voice, call, say, began)
         call.allow(math.inf)
         async with queue:
             call.allow(call.seconds)
-            return await speak(voice, call, say, loop.time())
+            return await self._hear(voice, call, say, loop.time())
+
+    async def _hear(self, voice: "Line", call: Call, say: Say, began: float) -> Reply:
+        """The answer. If the vendor refuses a call with an effort, the model may be one that cannot
+        think: it is called without, and if that works, it is never asked to think again."""
+        from moot.models.speak import speak  # loaded by now, see _load
+
+        thinks = call.effort not in (None, "none") and voice.card.least is not None
+        try:
+            return await speak(voice, call, say, began)
+        except ProviderRejectedError:
+            if not thinks:
+                raise
+        call.allow(math.inf)
+        call.allow(call.seconds)
+        plain = replace(voice, card=replace(voice.card, least=None))
+        now = asyncio.get_running_loop().time()
+        reply = await speak(plain, replace(call, effort=None), say, now)
+        self._thoughtless.add(voice.card.model)
+        return reply
 
     async def look(self) -> None:
         """See which local server there is, so that cards tell of its models."""

@@ -26,11 +26,12 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, StreamedResponse
 
 from moot.core.debate import Usage
+from moot.core.limits import thinking
 from moot.core.prompts import estimate, size
 from moot.models import failures
 from moot.models.connection import Exchange, hanging_up
 from moot.models.failures import Failures, interrupted
-from moot.models.payload import Thinking, prompt, settings, shape, takes_system, thinking
+from moot.models.payload import Thinking, prompt, settings, shape, takes_system
 from moot.models.providers import LOCAL, Place, Vendor, then
 from moot.ports import Call, ModelCard, Reply, Say
 
@@ -54,7 +55,8 @@ class _Heard:
     whole: float  # seconds for all of it
     exchange: Exchange = field(default_factory=Exchange)
     endless: bool = False  # it was cut because a whole turn takes no longer
-    unseen: int = 0  # characters of thoughts and of a tool's input
+    thoughts: int = 0  # characters that were thought
+    unseen: int = 0  # those, and the ones of a tool's input
     pieces: list[str] = field(default_factory=list[str])
     length: int = 0
     over: bool = False  # more text came than was asked for, and we hung up
@@ -90,7 +92,7 @@ async def speak(line: Line, call: Call, say: Say, since: float) -> Reply:
     It may be silent for `call.seconds` at a time, and take `call.whole` seconds in all; a model
     that thinks has more of both, before its first word.
     """
-    budget = thinking(line.model, line.vendor, call)
+    budget = thinking(call.effort, line.card.least, line.card.window)
     heard = _Heard(since, call.seconds + budget.seconds, call.whole + budget.seconds)
     if budget.seconds:
         call.allow(math.inf)
@@ -111,18 +113,19 @@ async def _read(line: Line, call: Call, say: Say, heard: _Heard, budget: Thinkin
         line.model,
         prompt(call.messages, inline=takes_system(line.model, line.vendor)),
         model_settings=settings(line.vendor, call, budget),
-        model_request_parameters=shape(line.model, call),
+        model_request_parameters=shape(line.model, line.vendor, call),
         instrument=False,
     )
     async with hanging_up() as heard.exchange, asked as heard.stream:
         async for event in heard.stream:
-            piece, unseen = _read_event(event)
+            piece, thoughts, unseen = _read_event(event)
             if not piece and not unseen:
                 continue
             if piece:
                 heard.silence = call.seconds
             heard.alive = clock()
             call.allow(heard.silence)
+            heard.thoughts += thoughts
             heard.unseen += unseen
             if not piece:
                 continue
@@ -135,9 +138,9 @@ async def _read(line: Line, call: Call, say: Say, heard: _Heard, budget: Thinkin
                 say(piece)
 
 
-def _read_event(event: ModelResponseStreamEvent) -> tuple[str, int]:
-    """The text in an event that is meant to be seen, and how many characters are not: thoughts, or
-    a tool's input."""
+def _read_event(event: ModelResponseStreamEvent) -> tuple[str, int, int]:
+    """The text in an event that is meant to be seen; how many characters are thoughts; and how many
+    are not to be seen: thoughts, their signature, or a tool's input."""
     part: object = None
     if isinstance(event, PartStartEvent):
         part = event.part
@@ -145,17 +148,17 @@ def _read_event(event: ModelResponseStreamEvent) -> tuple[str, int]:
         part = event.delta
     match part:
         case TextPart(content=text) | TextPartDelta(content_delta=text):
-            return text, 0
-        case ThinkingPart():
-            return "", len(part.content) + len(part.signature or "")
-        case ThinkingPartDelta():
-            return "", len(part.content_delta or "") + len(part.signature_delta or "")
+            return text, 0, 0
+        case ThinkingPart(content=thought, signature=signature):
+            return "", len(thought), len(thought) + len(signature or "")
+        case ThinkingPartDelta(content_delta=thought, signature_delta=signature):
+            return "", len(thought or ""), len(thought or "") + len(signature or "")
         case ToolCallPart():
-            return "", len(part.args_as_json_str())
+            return "", 0, len(part.args_as_json_str())
         case ToolCallPartDelta(args_delta=str(args)):
-            return "", len(args)
+            return "", 0, len(args)
         case _:
-            return "", 0
+            return "", 0, 0
 
 
 async def _follow(reader: asyncio.Task[None], heard: _Heard, deadline: float) -> None:
@@ -250,18 +253,34 @@ def _usage(
     that never got through, or was refused, used nothing."""
     asked = _count(response.usage.input_tokens) if response else 0
     told = _count(response.usage.output_tokens) if response else 0
+    thought = _thought(heard, response, told)
     if failed and not heard.exchange.accepted and not heard.pieces:
-        return Usage(asked, told, _price(line.card, asked, told), calls=1)
+        return Usage(asked, told, _price(line.card, asked, told), 1, thinking_tokens=thought)
     estimated = failed or heard.over or not asked or (not told and bool(heard.pieces))
     if not asked:
         asked = size(call.messages)
     if estimated:
         said = estimate(heard.text) if heard.pieces else 0
         told = max(told, said + heard.unseen // 3)
+        thought = _thought(heard, response, told)
     cost = None if estimated or response is None else _cost(line, response)
     if cost is None:
         cost = _price(line.card, asked, told)
-    return Usage(asked, told, cost, calls=1, estimated=estimated)
+    return Usage(asked, told, cost, 1, estimated, thought)
+
+
+def _thought(heard: _Heard, response: ModelResponse | None, told: int) -> int:
+    """How many of the tokens were thought and not said: as the vendor counts them, else by their
+    share of the characters that came."""
+    counted = 0
+    if response:
+        counts = response.usage.details
+        counted = _count(response.usage.output_reasoning_tokens) or max(
+            _count(counts.get("reasoning_tokens")), _count(counts.get("thoughts_tokens"))
+        )
+    if not counted and heard.thoughts:
+        counted = told * heard.thoughts // (heard.length + heard.unseen)
+    return min(counted, told)
 
 
 def _cost(line: Line, response: ModelResponse) -> float | None:

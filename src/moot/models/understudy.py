@@ -144,7 +144,7 @@ class _Voice:
         self.said = "\n".join(turn.text for turn in self.heard)
         self.sides = {seat.id: _side(seat) for seat in debate.participants}
         self.side = self.sides.get(step.actor, "open")
-        seats = [seat.id for seat in debate.seats]
+        seats = [seat.id for seat in (*debate.seats, *(debate.jury.seats if debate.jury else ()))]
         self.place = seats.index(step.actor)
         self.count = step.round + salt + (seats.index(step.target) if step.target else 0)
         self.motion = _clip(_plain(debate.motion), 16, 100)
@@ -268,22 +268,23 @@ class _Form:
     def _named(self, option: str) -> str:
         return f"“{_clip(_plain(option.replace(f'“{self.voice.motion}”', 'it')), 12, 80)}”"
 
-    def _revised(self) -> dict[str, str]:
+    def _revised(self) -> dict[str, Any]:
         """What has changed since this seat took its stand, and on whose word."""
         stand = self.last.get(self.step.actor)
         if stand is None or self.step.kind != "speech":
             return {}
         old, new = self._named(_of(stand)), self._named(self.option)
-        said, end = {"change": f"I move from {old} to {new}."}, "I have no answer to that."
+        said: dict[str, Any] = {"change": f"I move from {old} to {new}.", "turn": []}
+        end = "I have no answer to that."
         if _of(stand) == self.option:
-            said, end = {"change": f"I still stand for {old}."}, "My own point weighs more."
+            said["change"], end = f"I still stand for {old}.", "My own point weighs more."
             said["claim"] = f"{_of(stand, 'claim') or _claim(stand)} I stand by that."
         others = [turn for turn in self.last.values() if turn is not stand]
         there = [turn for turn in others if _of(turn) == self.option]
         heard = there if "claim" not in said else [turn for turn in others if turn not in there]
         if heard:
             turn = heard[self.voice.number(self.step.actor) % len(heard)]
-            said["why"] = f"{turn.name} said “{_claim(turn)}”. {end}"
+            said |= {"why": f"{turn.name} said “{_claim(turn)}”. {end}", "turn": [turn.seq]}
         return said
 
     def entries(self, name: str) -> Sequence[Table] | None:
@@ -309,7 +310,7 @@ class _Form:
             return self._responses()
         if "action" in words:
             return [{"turn": one["turn"]} for one in groups[:1]] * 3 or [{}]
-        return [self.base] if "revision" in words else [] if "same" in words else None
+        return [self.base] if "revision" in words else [] if words & {"same", "reject"} else None
 
     def _entry(self, option: str, held: Sequence[Turn]) -> Table:
         turns = held or [turn for turn in self.turns if _of(turn) == option]
@@ -379,7 +380,7 @@ class _Form:
         elif kind == "turn":
             found = [{kind: turn.seq} for turn in self.turns[-2:]]
         elif found is None:
-            found = [about] * (2 if depth < _DEEP else 0)
+            found = [about] * (2 if depth < _DEEP and name != "quotes" else 0)
         found = [*found, *[about] * (least - len(found))][: int(schema.get("maxItems", least + 20))]
         items = schema.get("items", {})
         return [self.value(items, name, {**about, **one}, depth + 1) for one in found]

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from moot.core.debate import Debate, Turn
+from moot.core.positions import key
 from moot.outcome.stands import Stand, Standing, Tally, answer, standing
 
 
@@ -14,7 +15,9 @@ def consensus(debate: Debate, turns: Sequence[Turn]) -> dict[str, Any]:
     verdict, heard = answer(turns, result.verdict if result else None)
     agreements = _points((reading or {}).get("agreements", ()), known)
     disagreements = _points((reading or {}).get("disagreements", ()), known)
-    if not agreements and not disagreements:
+    if debate.rules.edition > 1:
+        agreements, disagreements = _agreed(turns, stood, agreements, disagreements)
+    elif not agreements and not disagreements:
         agreements, disagreements = _plain_points(stood.final)
     dropped = [turn for turn in _citations(reading) if turn not in known]
     dropped += [turn for turn in _citations(verdict) if turn not in heard]
@@ -76,6 +79,40 @@ def _plain_points(after: Tally) -> tuple[list[dict[str, Any]], list[dict[str, An
         for option, group, _ in after.options
     ]
     return said[:1], said[1:]
+
+
+def _agreed(
+    turns: Sequence[Turn],
+    stood: Standing,
+    agreements: list[dict[str, Any]],
+    disagreements: list[dict[str, Any]],
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What may be called agreed, and what is open. A point that names an option which only a
+    minority holds, or rests on nobody but holders of such options, is open whatever a reading calls
+    it. Without a reading, only what all who took a position stand for is agreed."""
+    if not agreements and not disagreements:
+        first, others = _plain_points(stood.final)
+        return (first, others) if len(stood.final.options) == 1 else ([], [*first, *others])
+    few = [
+        (option, {stand.role for stand in group})
+        for option, group, _ in stood.final.options
+        if 2 * len(group) <= stood.final.stood
+    ]
+    wordings = {
+        word for option, _ in few for word, name in stood.names.items() if key(name) == key(option)
+    }
+    spoke = {turn.seq: turn.name for turn in turns}
+    minority = {name for _, names in few for name in names}
+
+    def held_by_few(point: Mapping[str, Any]) -> bool:
+        words = f" {key(point['text'])} "
+        behind = {spoke[seq] for seq in point["turns"]} & set(stood.asked)
+        return any(f" {word} " in words for word in wordings) or (
+            bool(behind) and behind <= minority and 2 * len(behind) <= stood.final.stood
+        )
+
+    opened = [point for point in agreements if held_by_few(point)]
+    return [point for point in agreements if point not in opened], [*disagreements, *opened]
 
 
 def _table(counted: Tally) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """What a debate decided: by a verdict, by the positions or, if nobody holds one, not yet.
 
 Each way to a decision makes a Ruling. The packet and the record are written from it, whichever
-way it was.
+way it was. `rule` makes it as before edition 2, and stays as it is: old packets are made by it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
 
+from moot.core import positions
 from moot.core.answers import cited, lines
 from moot.core.debate import Debate, Turn
 from moot.outcome.stands import Standing, answer, key, standing
@@ -27,6 +28,7 @@ class Ruling:
     risks: list[Row] = field(default_factory=list[Row])
     actions: list[Row] = field(default_factory=list[Row])
     refs: set[int] = field(default_factory=set[int])  # the turns that all of it rests on
+    work: str | None = None  # the text, plan or architecture that was asked for
 
     def cite(self, text: str, turns: Sequence[int]) -> str:
         self.refs.update(turns)
@@ -47,7 +49,8 @@ def rule(debate: Debate, turns: Sequence[Turn]) -> Ruling:
 
 
 def _judged(debate: Debate, verdict: Mapping[str, Any], heard: set[int], stood: Standing) -> Ruling:
-    selected, favoured = verdict["selectedOption"], stood.final.leader
+    favoured = stood.final.leader
+    selected = positions.selected(verdict) or favoured or "Undecided"
     made = Ruling(selected)
 
     def cite(item: Mapping[str, Any], name: str) -> str:
@@ -56,7 +59,7 @@ def _judged(debate: Debate, verdict: Mapping[str, Any], heard: set[int], stood: 
     made.why = [cite(why, "text") for why in verdict["whySelected"]]
     if favoured is not None and key(stood.names.get(key(selected), selected)) != key(favoured):
         made.why.append(
-            f"The positions favoured “{favoured}”; the {_judge(debate)} chose otherwise."
+            f"The positions favoured “{favoured}”; the {judge_of(debate)} chose otherwise."
         )
     made.rejected = [
         {"option": item["option"], "reason": cite(item, "reason")}
@@ -82,7 +85,7 @@ def _favoured(debate: Debate, turns: Sequence[Turn], stood: Standing) -> Ruling:
     made = Ruling(option)
     behind = [stand.turn for stand in leading]
     roles = ", ".join(stand.role for stand in leading)
-    judge = _judge(debate)
+    judge = judge_of(debate)
     made.why = [
         f"The {judge} gave no verdict; the option that the positions favour stands."
         if judge
@@ -108,7 +111,7 @@ def _favoured(debate: Debate, turns: Sequence[Turn], stood: Standing) -> Ruling:
         for risk in lines(turn.data, "risks")
     ]
     confirm = made.cite(f"Confirm or overrule: {option}.", behind)
-    made.act(confirm, ASKER, _in_a_week(debate))
+    made.act(confirm, ASKER, in_a_week(debate))
     return made
 
 
@@ -124,11 +127,11 @@ def _open(debate: Debate, turns: Sequence[Turn]) -> Ruling:
     made.why = [made.cite("Nobody stood for an option at the end.", [seq for _, seq in asked])]
     questions = [made.cite(f"Find out: {question}", [seq]) for question, seq in asked]
     for action in questions or ["Say what must be known to decide."]:
-        made.act(action, ASKER, _in_a_week(debate))
+        made.act(action, ASKER, in_a_week(debate))
     return made
 
 
-def _judge(debate: Debate) -> str | None:
+def judge_of(debate: Debate) -> str | None:
     """Who speaks the verdict, if the format has one."""
     result = debate.rules.result
     if not (result and result.verdict):
@@ -137,6 +140,6 @@ def _judge(debate: Debate) -> str | None:
     return speakers[0] if isinstance(speakers, tuple) else "judge"
 
 
-def _in_a_week(debate: Debate) -> str:
+def in_a_week(debate: Debate) -> str:
     begun = date.fromisoformat((debate.started_at or debate.created_at)[:10])
     return (begun + timedelta(days=7)).isoformat()

@@ -8,13 +8,18 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic.alias_generators import to_camel
 
 from moot.core.answers import cited
-from moot.core.debate import Debate, Turn
+from moot.core.debate import Debate, OutcomeKind, Turn
 from moot.errors import PacketError
 from moot.outcome.decision import Ruling
 
 Filled = Annotated[str, Field(pattern=r"\S")]
+Counted = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Reference = Annotated[str, Field(pattern=r"^(turn:[1-9][0-9]*|writeback:.+)$")]
+
+
+LATER: Any = Field(default=None, exclude_if=lambda value: value is None)
+"""Of a field that came later: packets from before have none."""
 
 
 class _Part(BaseModel):
@@ -39,6 +44,7 @@ class Consensus(_Part):
 class RejectedOption(_Part):
     option: Filled
     reason: Filled
+    best_case: Filled | None = LATER
 
 
 class Selection(_Part):
@@ -75,8 +81,57 @@ class Timestamps(_Part):
     finished_at: Filled
 
 
+class OptionScore(_Part):
+    option: Filled
+    heads: Counted
+    weight: Share
+
+
+class UnmappedSupport(_Part):
+    heads: Counted
+    weight: Share
+    favoured: OptionScore | None
+
+
+class Support(_Part):
+    """How the speakers stand to what was selected, beside what they favour."""
+
+    heads: Counted
+    of: Counted
+    asked: Counted
+    weight: Share
+    favoured: OptionScore | None
+    unmapped: UnmappedSupport
+
+
+class Dissent(_Part):
+    who: Filled
+    option: Filled
+    reason: Filled
+    turn: Counted
+
+
+class SaidBy(_Part):
+    text: Filled
+    who: Filled
+    turn: Counted
+
+
+class OptionVotes(_Part):
+    option: Filled
+    votes: Counted
+
+
+class JuryCount(_Part):
+    asked: Counted
+    valid: Counted
+    split: list[OptionVotes]
+    margin: int
+
+
 class Packet(_Part):
-    """What a council decided, and what that rests on."""
+    """What a council decided, and what that rests on. The fields after `error_codes` came with the
+    outcome; packets from before have none of them."""
 
     run_id: Annotated[str, Field(pattern=r"^debate_\d{8}_\d{6}_[a-z2-7]{6}$")]
     mode: Literal["debate-v0.1"]
@@ -92,6 +147,15 @@ class Packet(_Part):
     timestamps: Timestamps
     degraded: bool
     error_codes: list[Filled]
+    outcome: OutcomeKind | None = LATER
+    decided_by: Literal["jury", "judge", "positions"] | None = LATER
+    support: Support | None = LATER
+    jury: JuryCount | None = LATER
+    dissent: list[Dissent] | None = LATER
+    open_questions: list[SaidBy] | None = LATER
+    would_change: list[SaidBy] | None = LATER
+    warnings: list[Filled] | None = LATER
+    work: Filled | None = LATER
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -105,9 +169,14 @@ class Packet(_Part):
 
 
 def packet(
-    debate: Debate, turns: Sequence[Turn], agreed: Mapping[str, Any], ruling: Ruling
+    debate: Debate,
+    turns: Sequence[Turn],
+    agreed: Mapping[str, Any],
+    ruling: Ruling,
+    verdict: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The packet of a debate, from what was agreed and what was decided."""
+    """The packet of a debate, from what was agreed and what was decided; with the `verdict` of a
+    debate that has one, what came with it."""
     failed = [turn for turn in turns if turn.status == "failed"]
     spoke = {turn.actor: turn.model for turn in turns if turn.status == "ok"}  # the last of each
     points = [*agreed["keyAgreements"], *agreed["keyDisagreements"]]
@@ -146,8 +215,22 @@ def packet(
             "startedAt": debate.started_at or debate.created_at,
             "finishedAt": max((turn.committed_at for turn in turns), default=debate.created_at),
         },
-        "degraded": bool(failed),
+        "degraded": bool(failed) or (verdict is not None and debate.degraded),
         "errorCodes": list(dict.fromkeys(str(turn.error_code) for turn in failed)),
+        **(_outcome(verdict, ruling) if verdict else {}),
+    }
+
+
+def _outcome(verdict: Mapping[str, Any], ruling: Ruling) -> dict[str, Any]:
+    """The fields that came with the outcome."""
+    jury = verdict["jury"]
+    counted = {name: jury[name] for name in ("asked", "valid", "split", "margin")} if jury else None
+    same = ("outcome", "decidedBy", "support", "dissent", "openQuestions", "wouldChange")
+    return {
+        **{name: verdict[name] for name in same},
+        "jury": counted,
+        "warnings": verdict["warnings"],
+        "work": ruling.work,
     }
 
 

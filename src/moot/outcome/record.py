@@ -5,6 +5,9 @@ from typing import Any
 
 from moot.core.debate import Debate
 
+SINCE = ("outcome", "support", "dissent", "openQuestions", "work")
+"""What a record has of the outcome, since there is one."""
+
 
 def record_type(debate: Debate) -> str:
     """`decision` for decisions, else `worklog`, unless the request says which."""
@@ -20,11 +23,12 @@ def record_path(debate: Debate) -> str:
 
 def record(debate: Debate, packet_: Mapping[str, Any]) -> dict[str, Any]:
     """The note among the user's own records, naming the run and its packet."""
-    decision = packet_["decision"]
+    decision, outcome = packet_["decision"], packet_.get("outcome")
+    contested = "Contested: " if outcome == "contested" else ""
     return {
         "id": debate.id,
         "type": record_type(debate),
-        "title": decision["selectedOption"],
+        "title": contested + decision["selectedOption"],
         "problem": debate.motion,
         "runId": debate.id,
         "packet": f"records/debates/{debate.id}/final-packet.json",
@@ -35,4 +39,5 @@ def record(debate: Debate, packet_: Mapping[str, Any]) -> dict[str, Any]:
         "confidenceScore": packet_["consensus"]["confidenceScore"],
         "degraded": packet_["degraded"],
         "participants": packet_["participants"],
+        **({name: packet_[name] for name in SINCE if name in packet_} if outcome else {}),
     }

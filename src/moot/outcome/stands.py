@@ -8,7 +8,10 @@ from typing import Any
 
 from moot.core.debate import Debate, Turn
 from moot.core.format import Format
+from moot.core.jury import SIDES, Choices
 from moot.core.positions import key, taken
+from moot.outcome.names import grouped, one_name
+from moot.outcome.opposites import apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +20,7 @@ class Stand:
 
     role: str
     option: str
-    confidence: float
+    confidence: float | None  # None if it was not asked for; before edition 2 that counted as 1
     turn: int
 
 
@@ -28,10 +31,26 @@ class Tally:
     options: tuple[tuple[str, tuple[Stand, ...], float], ...]  # most supported first
     consensus: float
     confidence: float
+    whole: float = 0.0  # the weight of all who were asked
+    tied: bool = False  # two lead, and nothing settles which; never before edition 2
 
     @property
     def leader(self) -> str | None:
-        return self.options[0][0] if self.options else None
+        return self.options[0][0] if self.options and not self.tied else None
+
+    def heads(self, option: str | None) -> int:
+        """How many stand for an option."""
+        return next((len(group) for name, group, _ in self.options if name == option), 0)
+
+    def share(self, option: str | None) -> float:
+        """The weight behind an option, as a share of all that there is."""
+        weight = next((weight for name, _, weight in self.options if name == option), 0.0)
+        return round(weight / self.whole, 4) if self.whole else 0.0
+
+    @property
+    def stood(self) -> int:
+        """How many took a position."""
+        return sum(len(group) for _, group, _ in self.options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +62,47 @@ class Standing:
     first: Tally
     final: Tally
     unmapped: Tally  # the final one, if no two wordings were read as one option
+    kept: tuple[tuple[str, str, str], ...] = ()  # wordings that a reading merged, and why not
 
 
 def standing(debate: Debate, turns: Sequence[Turn]) -> Standing:
     """Count the stands of a debate, with the wordings that its reading says are one option."""
     rules = debate.rules
     first, final = first_stands(rules, turns), final_stands(rules, turns)
-    options = [stand.option for stand in (*first, *final)]
     reading, _ = answer(turns, rules.result.reading if rules.result else None)
-    names, plain = one_name(options, reading), one_name(options, None)
-    asked = seats(debate)
+    asked, kept, heads = seats(debate), (), rules.edition > 1
+    if heads:
+        past = history(rules, turns)
+        options = [option for held in past.values() for option, _ in held]
+        names, kept = grouped(options, reading, apart(past), [one.option for one in final])
+    else:
+        options = [stand.option for stand in (*first, *final)]
+        names = one_name(options, reading)
     return Standing(
         asked,
         names,
-        tally(first, names, asked),
-        tally(final, names, asked),
-        tally(final, plain, asked),
+        tally(first, names, asked, heads=heads),
+        tally(final, names, asked, heads=heads),
+        tally(final, one_name(options, None), asked, heads=heads),
+        kept,
     )
+
+
+def history(rules: Format, turns: Sequence[Turn]) -> dict[str, list[tuple[str, Turn]]]:
+    """What each speaker stood for, in the order of the rounds, with the turns that say so."""
+    found: dict[str, list[tuple[str, Turn]]] = {}
+    stages = {name: rules.shape(rules.stage(name).answer) for name in _stages(rules)}
+    for turn in sorted(turns, key=lambda turn: (turn.round, turn.seq)):
+        if turn.stage in stages and turn.status == "ok" and turn.data:
+            option = taken(stages[turn.stage], turn.data, rules.edition)
+            if option is not None:
+                found.setdefault(turn.name, []).append((option, turn))
+    return found
+
+
+def _stages(rules: Format) -> tuple[str, ...]:
+    """Where positions are stated, the latest first."""
+    return rules.result.stands if rules.result else ()
 
 
 def answer(turns: Sequence[Turn], stage: str | None) -> tuple[Mapping[str, Any] | None, set[int]]:
@@ -73,17 +116,19 @@ def answer(turns: Sequence[Turn], stage: str | None) -> tuple[Mapping[str, Any] 
     return None, set()
 
 
-def weight(confidence: float) -> float:
-    """Even somebody unsure counts for half."""
-    return 0.5 + confidence / 2
+def weight(confidence: float | None) -> float:
+    """Even somebody unsure counts for half; somebody who was not asked how sure counts whole."""
+    return 1.0 if confidence is None else 0.5 + confidence / 2
 
 
-def tally(stands: Sequence[Stand], names: Mapping[str, str], seats: Sequence[str]) -> Tally:
+def tally(
+    stands: Sequence[Stand], names: Mapping[str, str], seats: Sequence[str], *, heads: bool = False
+) -> Tally:
     """Count the stands. `names` gives one name to options that differ only in wording; `seats` are
-    all who were asked.
+    all who were asked; with `heads`, heads count before weight, and the alphabet settles nothing.
 
     consensus = support of the leading option / support of all seats, a missing one counting as one
-    that is unsure and stands elsewhere; confidence = mean confidence of all who stand.
+    that is unsure and stands elsewhere; confidence = mean confidence of all who state one.
     """
     groups: dict[str, list[Stand]] = {}
     for stand in sorted(stands, key=lambda stand: seats.index(stand.role)):
@@ -92,13 +137,20 @@ def tally(stands: Sequence[Stand], names: Mapping[str, str], seats: Sequence[str
         (option, tuple(group), sum(weight(stand.confidence) for stand in group))
         for option, group in groups.items()
     ]
-    counted.sort(key=lambda item: (-round(item[2], 9), -len(item[1]), key(item[0])))
+    ranks = {
+        option: (-len(group), -round(support, 9)) if heads else (-round(support, 9), -len(group))
+        for option, group, support in counted
+    }
+    counted.sort(key=lambda item: (*ranks[item[0]], key(item[0])))
     missing = (len(seats) - len(stands)) * weight(0.0)
     whole = sum(support for _, _, support in counted) + missing
+    sure = [stand.confidence for stand in stands if stand.confidence is not None]
     return Tally(
         tuple(counted),
         round(counted[0][2] / whole, 4) if counted else 0.0,
-        round(sum(stand.confidence for stand in stands) / len(stands), 4) if stands else 0.0,
+        round(sum(sure) / len(sure), 4) if sure else 0.0,
+        whole,
+        heads and len(counted) > 1 and ranks[counted[0][0]] == ranks[counted[1][0]],
     )
 
 
@@ -122,15 +174,17 @@ def stands(rules: Format, turns: Iterable[Turn], stage: str) -> list[Stand]:
     found: dict[str, Stand | None] = {}
     for turn in turns:
         if turn.stage == stage and turn.status == "ok" and turn.data:
-            option, sure = taken(shape, turn.data), turn.data["confidence"] if weighed else 1.0
-            stand = None if option is None else Stand(turn.name, option, float(sure), turn.seq)
-            found[turn.name] = stand
+            option = taken(shape, turn.data, rules.edition)
+            unsaid = None if rules.edition > 1 else 1.0
+            sure = float(turn.data["confidence"]) if weighed else unsaid
+            found[turn.name] = None if option is None else Stand(turn.name, option, sure, turn.seq)
     return [stand for stand in found.values() if stand]
 
 
 def first_stands(rules: Format, turns: Sequence[Turn]) -> list[Stand]:
     """Where everybody stood when they were first asked."""
-    return stands(rules, turns, rules.result.stands[-1]) if rules.result else []
+    result = rules.result
+    return stands(rules, turns, result.stands[-1]) if result and result.stands else []
 
 
 def final_stands(rules: Format, turns: Sequence[Turn]) -> list[Stand]:
@@ -143,38 +197,44 @@ def final_stands(rules: Format, turns: Sequence[Turn]) -> list[Stand]:
     return list(last.values())
 
 
-def stated(rules: Format, turns: Sequence[Turn]) -> list[str]:
-    """The options that were stated so far, each once, in the order in which they were."""
-    found: dict[str, str] = {}
-    for stage in reversed(rules.result.stands if rules.result else ()):
+def stated(debate: Debate, turns: Sequence[Turn]) -> list[str]:
+    """The options that were stated so far, each once: stage by stage, in the order of the seats,
+    which has nothing to do with who answered first."""
+    rules, found = debate.rules, dict[str, str]()
+    place = {name: place for place, name in enumerate(seats(debate))}
+    for stage in reversed(_stages(rules)):
         if rules.shape(rules.stage(stage).answer).stand == "position":
-            for stand in stands(rules, turns, stage):
+            for stand in sorted(stands(rules, turns, stage), key=lambda one: place[one.role]):
                 found.setdefault(key(stand.option), stand.option)
     return list(found.values())
 
 
-def silent(rules: Format, turns: Sequence[Turn], over: Iterable[str]) -> bool:
+def choices(debate: Debate, turns: Sequence[Turn]) -> Choices:
+    """The options that stand, one name for each, and who holds which. Without stated options, a
+    jury chooses between the sides of the motion."""
+    rules = debate.rules
+    if not (rules.result and rules.result.stands):
+        sides = {"pro": SIDES[0], "con": SIDES[1]}
+        held = {s.id: sides[s.stance] for s in debate.participants if s.stance in sides}
+        return Choices(SIDES, held)
+    stood, ids = standing(debate, turns), {seat.name: seat.id for seat in debate.participants}
+    found = [stood.names.get(key(option), option) for option in stated(debate, turns)]
+    held = {ids[stand.role]: option for option, group, _ in stood.final.options for stand in group}
+    return Choices(tuple(dict.fromkeys(found)), held)
+
+
+def silent(rules: Format, turns: Sequence[Turn], over: Sequence[str]) -> bool:
     """Whether the first of these stages is over and nobody took a position: nothing can be decided.
 
-    In later ones everybody may fail: then what they said first decides.
+    In later ones everybody may fail: then what they said first decides. If nobody is asked for a
+    position, a jury needs something to judge: a word in one of the stages before it.
     """
     result = rules.result
-    return bool(result and result.stands[-1] in over and not first_stands(rules, turns))
-
-
-def one_name(options: Iterable[str], reading: Mapping[str, Any] | None) -> dict[str, str]:
-    """One name for each option: what the Synthesizer maps, of what was really stated."""
-    stated: dict[str, str] = {}
-    for option in sorted(options, key=lambda option: (key(option), option)):
-        stated.setdefault(key(option), option)
-    names = dict(stated)
-    called: dict[str, str] = {}  # one spelling for each name that the mapping gives
-    taken: set[str] = set()
-    for same in (reading or {}).get("same", ()):
-        words = {key(word) for word in same["wordings"]} & (stated.keys() - taken)
-        named = key(same["option"])
-        name = called.setdefault(named, stated.get(named) or str(same["option"]))
-        if len(words) > 1 or key(name) in words:
-            names.update(dict.fromkeys(words, name))
-            taken |= words  # a wording that is claimed twice stays with the first
-    return names
+    if result and result.stands:
+        return result.stands[-1] in over and not first_stands(rules, turns)
+    names = [stage.name for stage in rules.stages]
+    if rules.jury is None or result is None:
+        return False
+    before = names[: names.index(rules.jury.name)]
+    ended = all(name in over or rules.stage(name).needs_host for name in before)
+    return ended and not any(turn.status == "ok" and turn.kind != "cue" for turn in turns)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 from moot.core.debate import Debate, Turn
-from moot.outcome.result import packet_of, result
+from moot.outcome.result import packet_of, result, verdict_of
 from moot.render import packet_text, report, report_page, report_text, transcript
 from moot.render.reading import Read
 from moot.wire import codec
@@ -28,8 +28,8 @@ def export(kind: Kind, debate: Debate, turns: Sequence[Turn], read: Read = None)
     said = transcript.markdown(debate, turns)
     if not debate.outcome:
         return f"{report_text.markdown(report.report(debate, turns, read))}\n{said}"
-    came_to = result(debate, turns)
-    return f"{packet_text.markdown(came_to.packet, came_to.consensus['missing'])}\n{said}"
+    decided = packet_text.document(result(debate, turns))
+    return f"{decided or report_text.markdown(report.report(debate, turns, read))}\n{said}"
 
 
 def whole(debate: Debate, turns: Sequence[Turn], read: Read = None) -> dict[str, Any]:
@@ -37,5 +37,6 @@ def whole(debate: Debate, turns: Sequence[Turn], read: Read = None) -> dict[str,
         "debate": codec.debate(debate),
         "turns": [codec.turn(turn) for turn in turns],
         "packet": packet_of(debate, turns),
+        "verdict": verdict_of(debate, turns),
         "report": report.report(debate, turns, read),
     }

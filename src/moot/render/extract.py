@@ -184,10 +184,11 @@ def _prose(debate: Debate, turn: Turn, layout: int) -> str:
 def _texts(fields: Mapping[str, Field], data: Mapping[str, Any]) -> Iterator[str]:
     """The prose in an answer: its fields of type text, in their order."""
     for name, field in fields.items():
-        for part in data[name] if field.list else [data[name]]:
-            if field.type == "text":
+        value = data.get(name)  # an answer may be older than one of its fields, or leave it out
+        for part in (value or []) if field.list else [value]:
+            if field.type == "text" and part:
                 yield part
-            elif field.type == "table":
+            elif field.type == "table" and part:
                 yield from _texts(field.fields, part)
 
 

@@ -3,8 +3,9 @@
 A folder keeps the layout that it was written in, so that its pages are made again to the byte.
 1: rounds are counted through the whole debate. 2: places have names, and a report says why a debate
 that is over has no closing summary. 3: a verdict has its speaker's name, seats without a side have
-none, a vote is a main point, and answers of any shape are read by their fields.
+none, a vote is a main point, and answers of any shape are read by their fields. 4: a debate with a
+verdict shows that first, and the ballots of a jury stand by round and juror, each with its order.
 """
 
-LAYOUTS = (1, 2, 3)
+LAYOUTS = (1, 2, 3, 4)
 LAYOUT = LAYOUTS[-1]  # add one when the same debate would be written differently

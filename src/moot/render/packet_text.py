@@ -4,13 +4,28 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moot.core.change import Record
-from moot.core.clean import escape
+from moot.core.clean import escape, visible
 from moot.outcome.result import Result
+from moot.render import verdict_markdown
+from moot.render.verdict_markdown import line
+from moot.render.verdict_text import tell
+
+_WORKS = {
+    "writing": "Text",
+    "architecture": "Architecture",
+    "planning": "Plan",
+    "evaluation": "Evaluation",
+}
 
 
 def document(came_to: Result) -> str:
-    """The packet of a debate as a document."""
-    return markdown(came_to.packet, came_to.consensus["missing"])
+    """The packet of a debate as a document; empty if it has none."""
+    if came_to.packet is None or came_to.consensus is None:
+        return ""
+    missing = came_to.consensus["missing"]
+    if came_to.verdict is None:
+        return markdown(came_to.packet, missing)
+    return _with_verdict(came_to.packet, came_to.verdict, missing)
 
 
 def note(came_to: Result) -> Record | None:
@@ -19,6 +34,47 @@ def note(came_to: Result) -> Record | None:
     if path is None or said is None:
         return None
     return Record(path, said["type"], said["title"], document(came_to), said["createdAt"])
+
+
+def _with_verdict(
+    packet: Mapping[str, Any], verdict: Mapping[str, Any], missing: Sequence[Mapping[str, Any]]
+) -> str:
+    """The packet as a document that begins with its outcome; its scores come last."""
+    told = tell(verdict, [(seat["role"], _model(seat)) for seat in packet["participants"]])
+    consensus = packet["consensus"]
+    failed = ", ".join(packet["errorCodes"])
+    lines = [
+        f"# {line(told.headline)}",
+        "",
+        line(packet["problem"]),
+        "",
+        *verdict_markdown.first(told),
+        *verdict_markdown.tables(told),
+        *_work(packet),
+        *_reasons(packet),
+        *_follows(packet, missing),
+        *_section(
+            "Figures",
+            [
+                f"Run: `{packet['runId']}`, {packet['outputType']}"
+                + (f", **degraded**: {failed}" if packet["degraded"] else ""),
+                f"Weight of the leading position: {consensus['consensusScore']:.2f}",
+                f"Confidence of the speakers: {consensus['confidenceScore']:.2f}",
+                *(f"Constraint: {line(text)}" for text in packet["constraints"]),
+            ],
+        ),
+    ]
+    return "\n".join(lines)
+
+
+def _work(packet: Mapping[str, Any]) -> list[str]:
+    """What was asked for beside a decision: the text, the plan, the architecture …"""
+    work, title = packet.get("work"), _WORKS.get(packet["outputType"])
+    return [f"## {title}", "", escape(visible(work)), ""] if work and title else []
+
+
+def _model(seat: Mapping[str, Any]) -> str:
+    return f"{seat['modelProvider']}:{seat['modelName']}"
 
 
 def markdown(packet: Mapping[str, Any], missing: Sequence[Mapping[str, Any]] = ()) -> str:
@@ -36,16 +92,29 @@ def markdown(packet: Mapping[str, Any], missing: Sequence[Mapping[str, Any]] = (
         *(f"- Constraint: {escape(text)}" for text in packet["constraints"]),
         *_understudies(packet),
         "",
+        *_reasons(packet),
+        *_follows(packet, missing),
+    ]
+    return "\n".join(lines)
+
+
+def _reasons(packet: Mapping[str, Any]) -> list[str]:
+    decision, consensus = packet["decision"], packet["consensus"]
+    return [
         *_section("Why", [escape(why) for why in decision["whySelected"]]),
-        *_section(
-            "Rejected",
-            [
-                f"**{escape(r['option'])}**: {escape(r['reason'])}"
-                for r in decision["rejectedOptions"]
-            ],
-        ),
+        *_section("Rejected", [_rejected(one) for one in decision["rejectedOptions"]]),
         *_section("Agreed", [escape(text) for text in consensus["keyAgreements"]]),
         *_section("Open", [escape(text) for text in consensus["keyDisagreements"]]),
+    ]
+
+
+def _rejected(one: Mapping[str, Any]) -> str:
+    best = f" Its best case: {escape(one['bestCase'])}" if one.get("bestCase") else ""
+    return f"**{escape(one['option'])}**: {escape(one['reason'])}{best}"
+
+
+def _follows(packet: Mapping[str, Any], missing: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [
         *_section(
             "Risks",
             [
@@ -69,7 +138,6 @@ def markdown(packet: Mapping[str, Any], missing: Sequence[Mapping[str, Any]] = (
         ),
         *_section("Evidence", [f"`{ref}`" for ref in packet["trace"]["evidenceRefs"]]),
     ]
-    return "\n".join(lines)
 
 
 def _understudies(packet: Mapping[str, Any]) -> list[str]:

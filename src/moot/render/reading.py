@@ -5,7 +5,7 @@ debate: points of nobody who spoke, and citations of turns that are not the spea
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Literal, cast
 
@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from moot.core.clean import one_line, visible
 from moot.core.debate import Debate, Turn, Usage
 from moot.core.prompts import Message, estimate, quote
+from moot.render.ballots import jurors
 from moot.render.extract import clip
 
 POINTS = 4  # of each speaker, at the most
@@ -25,7 +26,7 @@ _NOTE = 48  # tokens that the note of what was cut may take
 
 
 def _sane(used: Usage) -> Usage:
-    counts = (used.input_tokens, used.output_tokens, used.calls)
+    counts = (used.input_tokens, used.output_tokens, used.calls, used.thinking_tokens)
     if not all(0 <= count < 2**31 for count in counts) or not 0 <= used.cost_usd < 1e9:
         raise ValueError("nobody uses so much, or less than nothing")
     return used
@@ -67,7 +68,7 @@ Read = Reading | Unread | None
 
 def speakers(debate: Debate, turns: Sequence[Turn]) -> dict[str, str]:
     """Who may be told of, by id, as a report lists them: whoever said something, and their name."""
-    spoke = sorted((turn for turn in turns if _told(turn)), key=lambda turn: turn.seq)
+    spoke = sorted(_told(debate, turns), key=lambda turn: turn.seq)
     names = {turn.actor: turn.name for turn in spoke}
     seated = {seat.id: seat.name for seat in debate.seats if seat.id in names}
     return {**seated, **names}
@@ -105,15 +106,18 @@ def _object(**properties: Any) -> dict[str, Any]:
 
 def prompt(debate: Debate, turns: Sequence[Turn], window: int) -> tuple[Message, ...]:
     """The debate for a model with that window; if it is long, every turn is cut alike."""
-    turns = sorted((turn for turn in turns if _told(turn)), key=lambda turn: turn.seq)
+    turns = sorted(_told(debate, turns), key=lambda turn: turn.seq)
     system, ask = _system(debate, turns), _ask(debate)
     room = window - max_tokens(debate, turns) - estimate(system) - estimate(ask) - _NOTE
     return (Message("system", system), Message("user", f"{_fitted(turns, room)}\n\n{ask}"))
 
 
-def _told(turn: Turn) -> bool:
-    """Whether it is for the reader. A cue only hands the floor on."""
-    return turn.status == "ok" and bool(turn.text) and turn.kind != "cue"
+def _told(debate: Debate, turns: Iterable[Turn]) -> Iterator[Turn]:
+    """What is for the reader. A cue only hands the floor on, and a jury's ballots are counted."""
+    for turn in turns:
+        said = turn.status == "ok" and turn.text and turn.kind != "cue"
+        if said and turn.actor not in jurors(debate):
+            yield turn
 
 
 def _system(debate: Debate, turns: Sequence[Turn]) -> str:
@@ -280,6 +284,8 @@ def decode(kept: Any) -> Read:
 def writer(reading: Reading) -> dict[str, Any]:
     """Who wrote a report, for the report."""
     used = {name: getattr(reading.usage, field) for name, field in _USED.items()}
+    if reading.usage.thinking_tokens:
+        used["thinkingTokens"] = reading.usage.thinking_tokens
     return {"model": reading.model, **used, "madeAt": reading.made_at}
 
 
@@ -289,13 +295,20 @@ def of_report(document: Any) -> Read:
         if document["method"] != "model":
             return decode({"unread": document.get("unread")})
         wrote = document["writer"]
-        points = [(who["id"], tuple(who["mainPoints"])) for who in document["speakers"]]
+        points = [
+            (who["id"], tuple(who["mainPoints"]))
+            for who in document["speakers"]
+            if who.get("role") != "juror"  # theirs are from their ballots, whoever wrote the rest
+        ]
         return decode(
             {
                 "summary": document["summary"]["text"],
                 "points": tuple((actor, own) for actor, own in points if own),
                 "model": wrote["model"],
-                "usage": {field: wrote[name] for name, field in _USED.items()},
+                "usage": {
+                    **{field: wrote[name] for name, field in _USED.items()},
+                    "thinking_tokens": wrote.get("thinkingTokens", 0),
+                },
                 "made_at": wrote["madeAt"],
             }
         )

@@ -13,8 +13,10 @@ from typing import Any
 
 from moot.core import schedule
 from moot.core.answers import tables
-from moot.core.debate import Debate, Turn
+from moot.core.debate import Debate, Participant, Turn
 from moot.core.times import seconds
+from moot.outcome.result import verdict_of
+from moot.render.ballots import heard, jurors
 from moot.render.extract import POINTS, WORD, Spoken, clip, closing, plain_key, sentences
 from moot.render.layout import LAYOUT
 from moot.render.reading import Read, Reading, Unread, writer
@@ -32,11 +34,13 @@ def report(
     """
     turns = sorted(turns, key=lambda turn: turn.seq)
     told = [_Told(turn) for turn in turns]
-    spoken, words = sentences(debate, turns, layout), sum(item.words for item in told)
+    floor = [turn for turn in turns if turn.actor not in jurors(debate)]  # without the ballots
+    spoken, words = sentences(debate, floor, layout), sum(item.words for item in told)
     speakers: list[dict[str, Any]] = []
     for actor in _actors(debate, turns):
         own = [item for item in told if item.turn.actor == actor]
-        points = _stated([item.turn for item in own], layout) or spoken.points(actor)
+        stated = _stated(heard(debate, [item.turn for item in own]), layout)
+        points = stated or spoken.points(actor)
         speakers.append(_speaker(debate, actor, own, points, words))
     decided = debate.outcome
     made = {
@@ -49,7 +53,7 @@ def report(
         "startedAt": debate.started_at,
         "endedAt": debate.ended_at,
         "durationSeconds": _duration(debate, turns),
-        "summary": _summary(debate, turns, spoken, speakers),
+        "summary": _summary(debate, floor, spoken, speakers),
         "decision": decided
         and {
             "selectedOption": decided.selected_option,
@@ -63,7 +67,9 @@ def report(
         "failures": [_failure(debate, item.turn, layout) for item in told if item.failed],
         "method": "extraction",
     }
-    if layout > 1 and (why := _unclosed(debate, turns)):
+    if layout > 3 and (verdict := verdict_of(debate, turns)):
+        made["verdict"] = verdict
+    if layout > 1 and (why := _unclosed(debate, floor, layout)):
         made["unclosed"] = why
     if isinstance(read, Unread):
         return {**made, "unread": read.reason}
@@ -85,6 +91,8 @@ def _as_read(made: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
         "summary": {"text": reading.summary, "by": "model", "turn": None},
         "speakers": [
             {**who, "mainPoints": [asdict(point) for point in points.get(who["id"], ())]}
+            if who["role"] != "juror"  # a model is not asked to read what jurors voted
+            else who
             for who in made["speakers"]
         ],
         "method": "model",
@@ -133,14 +141,19 @@ def _statistics(told: Sequence[_Told], all_words: int) -> dict[str, Any]:
 
 def _actors(debate: Debate, turns: Sequence[Turn]) -> list[str]:
     """Everyone with a seat, and whoever spoke without one: a person's note."""
-    ids = (*(seat.id for seat in debate.seats), *(turn.actor for turn in turns))
+    ids = (*(seat.id for seat in _seats(debate)), *(turn.actor for turn in turns))
     return list(dict.fromkeys(ids))
+
+
+def _seats(debate: Debate) -> tuple[Participant, ...]:
+    """Everyone with a seat, the jurors last."""
+    return (*debate.seats, *(debate.jury.seats if debate.jury else ()))
 
 
 def _speaker(
     debate: Debate, actor: str, told: Sequence[_Told], points: list[dict[str, Any]], all_words: int
 ) -> dict[str, Any]:
-    seat = next((seat for seat in debate.seats if seat.id == actor), None)
+    seat = next((seat for seat in _seats(debate) if seat.id == actor), None)
     own = [item.turn for item in told]
     spoke = [turn.model for turn in own if turn.status == "ok" and turn.model]
     models = list(dict.fromkeys(spoke or [turn.model for turn in own if turn.model]))
@@ -216,10 +229,12 @@ def _summary(
     return {"text": last.text, "by": by, "turn": last.seq}
 
 
-def _unclosed(debate: Debate, turns: Sequence[Turn]) -> str | None:
+def _unclosed(debate: Debate, turns: Sequence[Turn], layout: int) -> str | None:
     """Why a debate that is over has no closing summary, although one was asked for."""
     tried = [turn for turn in turns if turn.kind == "summary" and turn.status == "failed"]
-    if debate.status != "completed" or debate.outcome or not tried or closing(turns):
+    result = debate.rules.result
+    packed = bool(debate.outcome) and (layout < 4 or (result is not None and result.packet))
+    if debate.status != "completed" or packed or not tried or closing(turns):
         return None
     why = "; ".join(
         f"{turn.name}: {(turn.data or {}).get('errorMessage') or turn.error_code}" for turn in tried
@@ -254,6 +269,7 @@ def _claim(data: Mapping[str, Any], layout: int) -> str:
     reasons = tables(data, "whySelected")
     if layout > 2 and not option:
         option, reasons = data.get("choice"), reasons or tables(data, "reasons")
+        option = data.get("otherOption") or option  # a judge's own words
     option, claim = _on_one_line(option), _on_one_line(data.get("claim"))
     for why in reasons:
         claim = claim or _on_one_line(why.get("text"))

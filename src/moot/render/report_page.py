@@ -10,6 +10,7 @@ from importlib import resources
 from typing import Any
 
 from moot.core.clean import visible
+from moot.render import verdict_page
 from moot.render.layout import LAYOUT
 from moot.render.report_text import (
     by,
@@ -21,43 +22,42 @@ from moot.render.report_text import (
     scores,
     seat,
     tables,
+    told_of,
 )
+from moot.render.verdict_page import text as _text
 
 MAX_ROWS = 24  # of the plot by round; more rounds than that share rows
 HUES = 8  # colours; the ninth speaker has the first one's, paler
 
 # Its bytes are in every page that was filed: a change to it takes a new layout.
 _STYLE = resources.files("moot.render").joinpath("report.css").read_text("utf-8")
-_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-_POLICY = (
-    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'"
-)
+_VERDICT_STYLE = resources.files("moot.render").joinpath("verdict.css").read_text("utf-8")
+"""Only in pages with a verdict."""
 
 
 def html(report: Mapping[str, Any], layout: int = LAYOUT) -> str:
     """A report as one document that fetches nothing, runs nothing, and trusts no text in it."""
-    title = _text(report["motion"])
+    title, told = _text(report["motion"]), told_of(report)
+    style = _STYLE + _VERDICT_STYLE if told else _STYLE
     badge = f'<span class="badge">{_text(report["status"])}</span>'
     if report["degraded"]:
         badge += '<span class="badge warn">degraded</span>'
     parts = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{html_escape(_POLICY)}">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style)}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="color-scheme" content="light dark">',
         '<meta name="referrer" content="no-referrer">',
-        f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n<header>",
+        f"<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n<header>",
         f'<p class="kicker">{_text(report["format"])} debate {badge}</p>',
         f'<h1 dir="auto">{title}</h1>\n</header>',
-        _html_decision(report),
+        verdict_page.sections(told) if told else _html_decision(report),
         f'<p class="note">{_text(why)}</p>' if (why := report.get("unclosed")) else "",
         _html_summary(report, "Summary", report["summary"], layout),
         _html_summary(report, "Closing words", closed, layout)
         if (closed := report.get("closing"))
         else "",
-        _html_totals(report),
-        _html_plots(report),
-        _html_speakers(report),
+        *_figures(report, last=told is not None),
         _html_tables(report),
         f"<footer><p>{_text(method(report))}</p><p>{_text(report['debate'])}</p></footer>",
         "</main>\n</body>\n</html>\n",
@@ -65,9 +65,18 @@ def html(report: Mapping[str, Any], layout: int = LAYOUT) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _text(value: Any) -> str:
-    """Untrusted text anywhere in the document, attributes included."""
-    return html_escape(visible(str(value)), quote=True)
+def _policy(style: str) -> str:
+    """What the page may load and run: this style, and nothing else."""
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return html_escape(
+        f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _figures(report: Mapping[str, Any], *, last: bool) -> list[str]:
+    """Main points and figures; below a verdict, the figures come last."""
+    figures, points = [_html_totals(report), _html_plots(report)], _html_speakers(report)
+    return [points, *figures] if last else [*figures, points]
 
 
 def _html_decision(report: Mapping[str, Any]) -> str:

@@ -6,7 +6,12 @@ from typing import Any
 from moot.core.clean import escape, visible
 from moot.core.prompts import quote
 from moot.core.voices import label
+from moot.render import verdict_markdown
 from moot.render.layout import LAYOUT
+from moot.render.verdict_markdown import line as _line
+from moot.render.verdict_markdown import table as _table
+from moot.render.verdict_text import Told, tell
+from moot.render.verdict_text import money as _money
 
 _BY = {
     "host": "The host’s closing words",
@@ -43,10 +48,15 @@ def method(report: Mapping[str, Any]) -> str:
 
 def markdown(report: Mapping[str, Any], layout: int = LAYOUT) -> str:
     """A report as a document. What was said in the debate cannot mark up anything in it."""
-    summary = report["summary"]
+    summary, told = report["summary"], told_of(report)
     lines = [f"# {_line(report['motion'])}", ""]
-    lines += [f"- {name}: {_line(value)}" for name, value in facts_of(report)]
-    if decided := report.get("decision"):
+    facts = [f"- {name}: {_line(value)}" for name, value in facts_of(report)]
+    if told:
+        lines += [f"## {_line(told.headline)}", "", *verdict_markdown.first(told)]
+        lines += verdict_markdown.tables(told)[:-1]
+    else:
+        lines += facts
+    if not told and (decided := report.get("decision")):
         lines += ["", "## Decision", "", f"**{_line(decided['selectedOption'])}**", ""]
         lines += [f"- {name}: {value:.0%}" for name, value in scores(decided)]
     lines += ["", "## Summary", ""]
@@ -63,9 +73,19 @@ def markdown(report: Mapping[str, Any], layout: int = LAYOUT) -> str:
         lines += [f"### {_line(who['name'])}", "", f"*{_line(seat(who))}*", ""]
         points = [f"- {_line(p['text'])}{_ref(p['turn'])}" for p in who["mainPoints"]]
         lines += [*(points or ["*No main point.*"]), ""]
+    if told:
+        lines += ["## At a glance", "", *facts, ""]
     for title, rows in tables(report).items():
         lines += [f"## {title}", "", *_table(rows), ""]
     return "\n".join([*lines, f"*{_line(method(report))}*", ""])
+
+
+def told_of(report: Mapping[str, Any]) -> Told | None:
+    """The verdict of a report, in words; None if it has none."""
+    if not (verdict := report.get("verdict")):
+        return None
+    spoke = [who for who in report["speakers"] if who["role"] not in ("juror", "person")]
+    return tell(verdict, [(who["name"], model) for who in spoke for model in who["models"][-1:]])
 
 
 def _words(report: Mapping[str, Any], summary: Mapping[str, Any], layout: int) -> list[str]:
@@ -84,17 +104,6 @@ def by(report: Mapping[str, Any], summary: Mapping[str, Any], layout: int) -> st
 
 def _ref(turn: int | None) -> str:
     return f" `turn:{turn}`" if turn else ""
-
-
-def _line(text: Any) -> str:
-    """Untrusted text within a line of Markdown."""
-    return escape(" ".join(visible(str(text)).split()))
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    head, *body = ([_line(cell).replace("|", "\\|") for cell in row] for row in rows)
-    rule = ["---", *("---:" for _ in head[1:])]
-    return [f"| {' | '.join(row)} |" for row in (head, rule, *body)]
 
 
 def names_of(report: Mapping[str, Any]) -> dict[str, str]:
@@ -192,10 +201,6 @@ def clock(value: float) -> str:
     return (
         f"{value:.1f} s" if value >= 10 else f"{value:.2f} s" if value >= 0.1 else f"{value:.3f} s"
     )
-
-
-def _money(value: float) -> str:
-    return f"${value:,.2f}" if value >= 1 or not value else f"${value:.4f}"
 
 
 _count = "{:,}".format

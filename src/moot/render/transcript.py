@@ -7,6 +7,7 @@ from moot.core.clean import escape
 from moot.core.debate import Debate, Turn
 from moot.core.prompts import quote
 from moot.core.voices import label
+from moot.render.ballots import Ballot, ballots, in_order
 from moot.render.layout import LAYOUT
 
 
@@ -15,11 +16,12 @@ def markdown(debate: Debate, turns: Sequence[Turn], layout: int = LAYOUT) -> str
     motion = " ".join(debate.motion.split())
     lines = [f"# {escape(motion)}", "", *_facts(debate, layout), ""]
     place: tuple[int, str] | None = None
-    for turn in turns:
+    cast = ballots(debate, turns) if layout > 3 else {}
+    for turn in in_order(debate, turns) if layout > 3 else turns:
         if (turn.round, turn.stage) != place:
             place = (turn.round, turn.stage)
             lines += [f"## {_heading(debate, turn, layout)}", ""]
-        lines += [*_turn(turn), ""]
+        lines += [*_turn(turn, cast.get(turn.seq)), ""]
     return "\n".join(lines)
 
 
@@ -43,6 +45,7 @@ def _facts(debate: Debate, layout: int) -> list[str]:
         f"- Debate: `{debate.id}`, {debate.format}",
         f"- Status: {debate.status}{reason}{', degraded' if debate.degraded else ''}",
         f"- Seats: {seats}",
+        *_jury(debate, layout),
         (
             f"- Turns: {debate.turn_count}, calls: {debate.usage.calls}, "
             f"tokens: {debate.usage.input_tokens} in, {debate.usage.output_tokens} out, "
@@ -52,7 +55,16 @@ def _facts(debate: Debate, layout: int) -> list[str]:
     ]
 
 
-def _turn(turn: Turn) -> list[str]:
+def _jury(debate: Debate, layout: int) -> list[str]:
+    if layout < 4 or debate.jury is None or not debate.jury.seats:
+        return []
+    seats = ", ".join(f"{escape(one.name)} ({label(one.model)})" for one in debate.jury.seats)
+    return [f"- Jury: {seats}"]
+
+
+def _turn(turn: Turn, ballot: Ballot | None) -> list[str]:
     lines = [quote(f"*{escape(turn.instruction)}*"), ""] if turn.instruction else []
     said = f"*No answer: {turn.error_code}.*" if turn.status == "failed" else escape(turn.text)
-    return [*lines, f"**{escape(turn.name)}** · {label(turn.model)} · `turn:{turn.seq}`", "", said]
+    head = f"**{escape(turn.name)}** · {label(turn.model)} · `turn:{turn.seq}`"
+    vote = [f"*{escape(ballot.told)}*", ""] if ballot else []
+    return [*lines, head, "", *vote, said]

@@ -11,7 +11,8 @@ from moot.store.rows import picked, usage_row
 from moot.store.tables import attempts
 
 _ENDED = (
-    "outcome", "error_code", "input_tokens", "output_tokens", "cost_usd", "estimated", "ended_at",
+    "outcome", "error_code", "input_tokens", "output_tokens", "thinking_tokens", "cost_usd",
+    "estimated", "ended_at",
 )  # fmt: skip
 START = adding(attempts)
 END = Query(

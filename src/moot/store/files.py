@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 MANIFEST = "manifest.json"
 MANIFEST_FIELDS = {"layout", "debate", "lastSeq", "files"}
 REPORT = ("report.json", "report.md", "report.html")
-DECISION = ("consensus.json", "final-packet.json", "final-packet.md")
+DECISION = ("consensus.json", "final-packet.json", "final-packet.md", "verdict.json")
 WRITTEN = ("debates", "decisions", "worklogs")
 """The folders in `records`."""
 MAX_BYTES = 256 * 1024 * 1024
@@ -283,9 +283,12 @@ def contents(
         files[f"rounds/round-{number}.json"] = as_json(said)
     if debate.outcome:
         came_to = result(debate, turns)
-        files["consensus.json"] = as_json(came_to.consensus)
-        files["final-packet.json"] = as_json(came_to.packet)
-        files["final-packet.md"] = packet_text.document(came_to).encode()
+        if came_to.packet is not None:
+            files["consensus.json"] = as_json(came_to.consensus)
+            files["final-packet.json"] = as_json(came_to.packet)
+            files["final-packet.md"] = packet_text.document(came_to).encode()
+        if came_to.verdict is not None:
+            files["verdict.json"] = as_json(came_to.verdict)
     whole = {
         "debate": codec.filed(debate),
         "rules": digest(debate.rules),  # those of request.json, as is what was received

@@ -225,7 +225,8 @@ def _decided(replay: Replay) -> tuple[list[dict[str, Any]], Record | None]:
     if replay.debate and replay.debate.outcome:
         with suppress(Exception):  # that it does not follow from the turns is said already
             came_to = result(replay.debate, replay.turns)
-            return came_to.packet["nextActions"], packet_text.note(came_to)
+            actions: list[dict[str, Any]] = came_to.packet["nextActions"] if came_to.packet else []
+            return actions, packet_text.note(came_to)
     return [], None
 
 
@@ -337,6 +338,7 @@ def _more(one: Usage, other: Usage) -> Usage:
         max(one.cost_usd, other.cost_usd),
         max(one.calls, other.calls),
         one.estimated or other.estimated,
+        max(one.thinking_tokens, other.thinking_tokens),
     )
 
 

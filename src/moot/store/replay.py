@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from moot.core import schedule
 from moot.core.debate import Debate, Turn
 from moot.core.events import Event, StatusChanged
-from moot.core.format import digest
+from moot.core.format import MAX_JURORS, digest
 from moot.core.ids import check_id
 from moot.core.status import FINAL, RUNNABLE
 from moot.errors import PacketError
@@ -31,7 +31,8 @@ from moot.render.layout import LAYOUT, LAYOUTS
 from moot.render.reading import Read, Reading, of_report
 from moot.store import files
 from moot.store.files import MANIFEST, MAX_BYTES, REPORT, plain_bytes
-from moot.wire.codec import read_debate, read_entry, read_turn
+from moot.wire.codec import adapter, read_debate, read_entry, read_turn
+from moot.wire.outcome_shapes import Verdict
 
 MAX_ENTRIES = 10_000
 """Files and folders below a debate's; a debate has 2,000 rounds at most."""
@@ -88,6 +89,7 @@ def read_folder(home: Path, debate_id: str) -> Replay:
         with folder.noting("transcript.json", "its turns do not fit the format"):
             folder.debate = folder.placed(folder.debate)
     folder.check_packet()
+    folder.check_verdict()
     record = folder.check_record()
     return Replay(
         id=debate_id,
@@ -240,7 +242,10 @@ class _Folder:
         in_order = [turn.seq for turn in turns] == sorted(turn.seq for turn in turns)
         must(in_order, "its turns are not in the order of their seq.")
         must(count == len(turns), f"it says {count} turns, and holds {len(turns)}.")
-        names = {seat.id: seat.name for seat in debate.seats}
+        jury = debate.jury.seats if debate.jury else ()
+        names = {seat.id: seat.name for seat in (*debate.seats, *jury)}
+        if debate.forked_from:  # another jury may have voted in the debate that it came from
+            names = {f"juror-{n}": f"Juror {n}" for n in range(1, MAX_JURORS + 1)} | names
         for turn in turns:
             whose = turn.kind == "note" or names.get(turn.actor) == turn.name
             must(whose, f"turn {turn.seq}: its actor is not {turn.name}.")
@@ -312,6 +317,12 @@ class _Folder:
                 packet.validate(self.documents[name])
             except PacketError as error:
                 self.add(name, error.message)
+
+    def check_verdict(self) -> None:
+        name = "verdict.json"
+        if name in self.documents:
+            with self.noting(name, "the verdict is not valid"):
+                adapter(Verdict).validate_python(self.documents[name])
 
     def check_record(self) -> Any:
         """What was written back, compared with what the turns give."""
@@ -464,6 +475,7 @@ def document(replay: Replay, indexed: bool, issues: Sequence[str]) -> dict[str, 
         "rounds": replay.rounds,
         "consensus": documents.get("consensus.json"),
         "finalPacket": documents.get("final-packet.json"),
+        "verdict": documents.get("verdict.json"),
         "writebackRecord": replay.record,
         "transcript": documents.get("transcript.json"),
         "consistency": {

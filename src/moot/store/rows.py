@@ -41,12 +41,15 @@ def usage_row(usage: Usage) -> dict[str, Any]:
         "cost_usd": usage.cost_usd,
         "calls": usage.calls,
         "estimated": int(usage.estimated),
+        "thinking_tokens": usage.thinking_tokens,
     }
 
 
 def usage_of(row: Mapping[str, Any]) -> Usage:
-    """Some tables do not count calls, and do not say what is estimated."""
-    more = (row["calls"], bool(row["estimated"])) if "calls" in row else ()
+    """Some tables count neither calls nor thinking, and do not say what is estimated."""
+    more: tuple[Any, ...] = ()
+    if "calls" in row:
+        more = row["calls"], bool(row["estimated"]), row["thinking_tokens"]
     return Usage(row["input_tokens"], row["output_tokens"], row["cost_usd"], *more)
 
 

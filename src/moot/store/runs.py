@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 
 PROGRESS = [
     "degraded", "next_round", "next_stage", "next_actor", "next_target", "wave_done", "round",
-    "stage", "turns", "last_seq", "input_tokens", "output_tokens", "cost_usd", "calls",
-    "estimated", "open_calls", "updated_at",
+    "stage", "turns", "last_seq", "input_tokens", "output_tokens", "thinking_tokens", "cost_usd",
+    "calls", "estimated", "open_calls", "updated_at",
 ]  # fmt: skip
 LEASE = (
     "status", "total", "fence", "lease_owner", "lease_until", "losses", "deaths", "stalls",
@@ -34,13 +34,13 @@ LEASE = (
 )  # fmt: skip
 _AT_REST = (
     "participants", "host", "warnings", "stop_reason", "stop_requested_at", "wanted", "failure",
-    "files_seq", "ended_at", "phases", "outcome", "tries",
+    "files_seq", "ended_at", "phases", "outcome", "tries", "jury",
 )  # fmt: skip
 _OUTCOME = [field.name for field in fields(Decision)]
 _cursor = itemgetter("next_round", "next_stage", "next_actor", "next_target", "wave_done")
 _SAME = same(
     Debate, runs, "participants", "host", "options", "limits", "brief", "received", "phases",
-    "warnings", "failure", "tries", "degraded",
+    "warnings", "failure", "tries", "degraded", "outcome", "jury", "forked_from",
 )  # fmt: skip
 
 _known: dict[str, Format] = {}
@@ -220,6 +220,7 @@ def encoded(debate: Debate) -> dict[str, Any]:
         "artifact_root": f"records/debates/{debate.id}",
         "brief": codec.dumps(dict(debate.brief)),
         "received": None if debate.received is None else codec.dumps(dict(debate.received)),
+        "forked_from": codec.dumps(codec.plain(debate.forked_from)) if debate.forked_from else None,
     }
 
 
@@ -239,7 +240,7 @@ def _progress(debate: Debate) -> dict[str, Any]:
 
 
 def _at_rest(debate: Debate) -> dict[str, Any]:
-    outcome = astuple(debate.outcome) if debate.outcome else (None, None, None)
+    outcome = astuple(debate.outcome) if debate.outcome else (None,) * len(_OUTCOME)
     return {
         "participants": _seats(debate.participants),
         "host": _seats((debate.host,)) if debate.host else None,
@@ -247,6 +248,7 @@ def _at_rest(debate: Debate) -> dict[str, Any]:
         "failure": codec.dumps(codec.plain(debate.failure)) if debate.failure else None,
         "phases": codec.dumps([codec.plain(phase) for phase in debate.phases]),
         "tries": codec.dumps(debate.tries),
+        "jury": codec.dumps(codec.plain(debate.jury)) if debate.jury else None,
         **dict(zip(_OUTCOME, outcome, strict=True)),
     }
 
@@ -284,6 +286,8 @@ def decoded(conn: Connection, row: dict[str, Any]) -> Debate:
         outcome=Decision(*(row[name] for name in _OUTCOME)) if decided else None,
         received=json.loads(received) if received else None,
         tries=_tries(row["tries"]),
+        jury=codec.read_jury(row["jury"]) if row["jury"] else None,
+        forked_from=codec.read_fork(row["forked_from"]) if row["forked_from"] else None,
     )
 
 

@@ -8,7 +8,7 @@ from moot.core.debate import Debate, Turn
 from moot.errors import DuplicateError
 from moot.ports import Once, ReportRow
 from moot.render.reading import Read
-from moot.store import attempts, keys, lists, log, outcomes, reports, runs
+from moot.store import attempts, hindsight, keys, lists, log, outcomes, reports, runs
 from moot.store.database import Database
 from moot.store.query import Connection, OnDatabase, SqlDatabase, reads, writes
 
@@ -86,6 +86,10 @@ class SqlStore(OnDatabase):
     attempts = reads(attempts.of_debate)
     actions = reads(outcomes.actions_of)
     records = reads(outcomes.find_records)
+    hindsight_of = reads(hindsight.of_debate)
+    hindsights = reads(hindsight.every)
+    keep_hindsight = writes(hindsight.keep)
+    forget_hindsight = writes(hindsight.forget)
     unfinished = reads(runs.unfinished)
     unfiled = reads(runs.unfiled)
     filed = writes(filed)

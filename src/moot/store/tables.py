@@ -37,6 +37,11 @@ def _integers(names: str) -> list[Column[Any]]:
     return _some(Integer, names)
 
 
+def _thinking() -> Column[Any]:
+    """Which came later: a worker of a version before does not write it."""
+    return Column("thinking_tokens", Integer, nullable=False, server_default="0")
+
+
 def _partial(name: str, where: str, *columns: Column[Any], unique: bool = False) -> None:
     """An index of the rows of which that is true."""
     condition = text(where)
@@ -82,7 +87,8 @@ runs = Table(
     Column("phases", Text, nullable=False, server_default="[]"),  # JSON: a council's transitions
     Column("consensus_score", Float),
     Column("confidence_score", Float),
-    *_perhaps("selected_option"),
+    *_perhaps("selected_option outcome jury forked_from"),  # the last two are JSON
+    _thinking(),
     Column("tries", Text, nullable=False, server_default="[]"),  # JSON
     Column("not_before", Float, nullable=False, server_default="0"),
     Column("deaths", Integer, nullable=False, server_default="0"),
@@ -129,6 +135,7 @@ turns = Table(
     *_perhaps("target instruction error_code data"),  # data is JSON
     *_integers("seq round input_tokens output_tokens calls estimated"),
     Column("cost_usd", Float, nullable=False),
+    _thinking(),
 )
 Index("debate_turns_seq", turns.c.debate_id, turns.c.seq, unique=True)
 # The last wall: whatever goes wrong above, nobody speaks twice in a round.
@@ -176,6 +183,7 @@ attempts = Table(
     *_perhaps("owner"),  # the process that made the call
     *_integers("n fence round input_tokens output_tokens estimated"),
     Column("cost_usd", Float, nullable=False),
+    _thinking(),
 )
 Index("debate_attempts_n", attempts.c.debate_id, attempts.c.n, unique=True)
 _partial("debate_attempts_lost", "outcome IN ('started', 'unknown')", attempts.c.owner)
@@ -234,6 +242,13 @@ conversations = Table(
 _of_station = conversations.c.station_id
 _partial("debate_conversations_waiting", "waiting = 1", _of_station, conversations.c.due)
 Index("debate_conversations_aired", _of_station, conversations.c.aired_at)
+
+hindsight = Table(
+    "debate_hindsight",  # what people noted of decisions later
+    metadata,
+    Column("debate_id", Text, primary_key=True),
+    *_texts("hindsight at forecasts"),  # right, wrong, mixed; forecasts is JSON
+)
 
 reports = Table(
     "debate_reports",  # what a model wrote, or tried to write, of debates that have ended

@@ -220,6 +220,13 @@ class MootContract:
                 ({"participants": [{"agent": "nobody"}]}, "participants[0].agent"),
                 ({"on_failure": "weep"}, "on_failure"),
                 ({"limits": {"max_turns": 0}}, "limits.max_turns"),
+                ({"jury": {"size": 12}}, "jury.size"),
+                ({"jury": {"swap": False}}, "jury.size"),
+                ({"jury": {"size": "3"}}, "jury.size"),
+                ({"jury": {"size": 1, "models": ["openai", "claude"]}}, "jury.models"),
+                ({"jury": {"models": ["opnai:x"]}}, "jury.models[0]"),
+                ({"jury": {"jurors": 3}}, "jury.jurors"),
+                ({"jury": {"size": 3, "baseline": 1}}, "jury.baseline"),
             ]
             for asked, field in wrong:
                 whole: dict[str, Any] = {"motion": MOTION, **asked}
@@ -227,6 +234,8 @@ class MootContract:
                 await refused(one.plan(whole), InputError, field)
             await refused(one.council({**COUNCIL, "problem": " "}), InputError, "problem")
             await refused(one.council({**COUNCIL, "output_type": "x"}), InputError, "output_type")
+            for jury, field in (({"size": 12}, "jury.size"), ({"of": 3}, "jury.of"), (3, "jury")):
+                await refused(one.council({**COUNCIL, "jury": jury}), InputError, field)
             assert (await one.find()).debates == []
 
     @in_loop
@@ -234,8 +243,8 @@ class MootContract:
         async with moot(Stage()) as one:
             for id_, kind in ((NOBODY, NotFoundError), ("../debates", InputError)):
                 for verb in (one.start, one.stop, one.pause, one.resume, one.end, one.retry,
-                             one.skip, one.get, one.turns, one.packet, one.report,
-                             one.remake_report, one.replay, one.wait):  # fmt: skip
+                             one.skip, one.rejudge, one.get, one.turns, one.packet, one.verdict,
+                             one.report, one.remake_report, one.replay, one.wait):  # fmt: skip
                     await refused(verb(id_), kind, "id")
                 await refused(one.export(id_, "md"), kind, "id")
                 await refused(heard(one, id_), kind, "id")
@@ -283,6 +292,100 @@ class MootContract:
             assert replayed["consistency"]["issues"] == []
             assert [row["debate_id"] for row in await one.records("tests")] == [made.id]
             assert await one.records("zebra") == []
+
+    @in_loop
+    async def test_a_jury_votes_from_outside_the_cast(self, moot: Open) -> None:
+        jury = {"size": 3, "models": ["openai:gpt-5"], "swap": True, "baseline": False}
+        async with moot(None) as one:
+            asked: dict[str, Any] = {"motion": MOTION, "format": "duel", "jury": jury}
+            planned = await one.plan(asked)
+            assert [step.actor for step in planned.steps[-6:]] == ["juror-1", "juror-2",
+                                                                  "juror-3"] * 2  # fmt: skip
+            none = await one.create(MOTION, format="duel", jury={"size": 0}, start=False)
+            assert none.jury is None
+            waiting = await one.create(**asked, start=False)
+            assert waiting.jury
+            assert waiting.jury.seats[0].model == "openai:gpt-5"
+            await refused(one.verdict(waiting.id), NotFoundError, "id")
+            local = {**jury, "models": []}
+            held = [await one.create(MOTION, format="duel", jury=local),
+                    await one.council({**COUNCIL, "jury": {"size": 1}})]  # fmt: skip
+            for made in held:
+                ended = await one.wait(made.id)
+                verdict = await one.verdict(made.id)
+                assert ended.jury
+                assert verdict["jury"]["asked"] == len(ended.jury.seats)
+                assert ended.outcome
+                assert verdict["outcome"] == ended.outcome.outcome
+                assert codec.debate(await one.get(made.id))["jury"] == codec.plain(ended.jury)
+            await refused(one.packet(held[0].id), NotFoundError, "id")
+            assert (await one.packet(held[1].id))["runId"] == held[1].id
+
+    @in_loop
+    async def test_a_debate_that_has_ended_is_judged_again(self, moot: Open) -> None:
+        async with moot(None) as one:
+            waiting = await one.create(MOTION, format="duel", start=False)
+            await refused(one.rejudge(waiting.id), StateError)
+            await refused(one.rejudge(waiting.id, once=Once("k", "1")), StateError)
+            judged = await one.wait((await one.create(MOTION, format="duel")).id)
+            await refused(one.verdict(judged.id), NotFoundError, "id")
+            jury: dict[str, Any]
+            for jury, field in (({"size": 12}, "jury.size"), ({"size": 0}, "jury.size"),
+                                ({"swap": False}, "jury.swap"),
+                                ({"models": ["opnai:x"]}, "jury.models[0]")):  # fmt: skip
+                await refused(one.rejudge(judged.id, jury=jury), InputError, field)
+            made = await one.rejudge(judged.id, jury={"size": 5}, once=Once("key", "1"))
+            again = await one.rejudge(judged.id, jury={"size": 5}, once=Once("key", "1"))
+            assert again.id == made.id
+            other = one.rejudge(judged.id, jury={"size": 1}, once=Once("key", "2"))
+            await refused(other, ConflictError)
+            ended = await one.wait(made.id)
+            assert ended.forked_from
+            assert ended.forked_from.id == judged.id
+            assert (ended.status, ended.usage.calls) == ("completed", 10)
+            assert (await one.verdict(made.id))["jury"]["asked"] == 5
+            said, shared = await one.turns(made.id), await one.turns(judged.id)
+            assert [turn.text for turn in said][: len(shared)] == [turn.text for turn in shared]
+            assert [turn.seq for turn in said][: len(shared)] == [turn.seq for turn in shared]
+            assert seqs(await heard(one, made.id)) == list(range(1, ended.last_seq + 1))
+            assert codec.debate(await one.get(judged.id)) == codec.debate(judged)
+            replayed = await one.replay(made.id)
+            while not replayed["consistency"]["filesComplete"]:
+                await asyncio.sleep(0.01)  # a server says that it is over, and then files it
+                replayed = await one.replay(made.id)
+            assert replayed["consistency"]["issues"] == []
+            assert replayed["verdict"] == await one.verdict(made.id)
+
+    @in_loop
+    async def test_what_came_of_decisions_is_noted_and_scored(self, moot: Open) -> None:
+        async with moot(None) as one:
+            undecided = await one.create(MOTION, format="duel", start=False)
+            await refused(one.note_outcome(undecided.id, "right"), StateError)
+            odd: Any = "perfect"
+            await refused(one.note_outcome(undecided.id, odd), InputError, "outcome")
+            for id_, kind in ((NOBODY, NotFoundError), ("../debates", InputError)):
+                await refused(one.note_outcome(id_, "right"), kind, "id")
+                await refused(one.noted_outcome(id_), kind, "id")
+            made = await one.wait((await one.council(COUNCIL)).id)
+            known, shown = await one.replay(made.id), codec.debate(await one.get(made.id))
+            assert await one.noted_outcome(made.id) is None
+            assert await one.note_outcome(made.id, "wrong") == "wrong"
+            assert await one.note_outcome(made.id, "right") == "right"
+            assert await one.noted_outcome(made.id) == "right"
+            found = await one.calibration()
+            assert (found.noted, found.needed, found.models, found.juries) == (1, 10, (), ())
+            assert await one.note_outcome(made.id, None) is None
+            assert (await one.calibration()).noted == 0
+            assert (await one.replay(made.id), codec.debate(await one.get(made.id))) == (
+                known, shown
+            )  # fmt: skip
+            for number in range(10):
+                again = await one.wait((await one.council({**COUNCIL, "jury": {"size": 3}})).id)
+                await one.note_outcome(again.id, "right" if number % 2 else "wrong")
+            found = await one.calibration()
+            assert found.noted == 10
+            assert [one.debates for one in found.juries] == [10]
+            assert {one.model for one in found.models} == {"local:understudy"}
 
     @in_loop
     async def test_what_can_be_chosen(self, moot: Open, home: Path) -> None:

@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Callable
 
 from moot.core.debate import Usage
+from moot.core.format import Effort
 from moot.errors import ProviderError
 from moot.ports import Call, ModelCard, Reply, Say
 
 _USAGE = Usage(10, 5, 0.001)
-Script = Callable[[Call], str | ProviderError]
+Script = Callable[[Call], str | Reply | ProviderError]
 
 
 def plain(call: Call) -> str:
@@ -21,16 +22,23 @@ def plain(call: Call) -> str:
 class ScriptedSpeaker:
     """Counts its calls, and keeps each as it came."""
 
-    def __init__(self, script: Script = plain, seconds: float = 0.0, usage: Usage = _USAGE) -> None:
+    def __init__(
+        self,
+        script: Script = plain,
+        seconds: float = 0.0,
+        usage: Usage = _USAGE,
+        least: Effort | None = None,
+    ) -> None:
         self.calls: list[Call] = []
         self.in_flight = 0
         self.cancelled = 0
         self._script = script
         self._seconds = seconds
         self._usage = usage
+        self._least: Effort | None = least
 
     def card(self, model: str) -> ModelCard:
-        return ModelCard(model, 100_000, 1e-6, 2e-6)
+        return ModelCard(model, 100_000, 1e-6, 2e-6, least=self._least)
 
     async def speak(self, call: Call, say: Say) -> Reply:
         self.calls.append(call)
@@ -41,8 +49,9 @@ class ScriptedSpeaker:
             said = self._script(call)
             if isinstance(said, ProviderError):
                 raise said
-            say(said)
-            return Reply(said, call.model, self._usage)
+            reply = said if isinstance(said, Reply) else Reply(said, call.model, self._usage)
+            say(reply.text)
+            return reply
         except asyncio.CancelledError:
             self.cancelled += 1
             raise

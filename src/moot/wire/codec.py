@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from moot.core import schedule
-from moot.core.debate import Cursor, Debate, Failure, Limits, Participant, Turn
+from moot.core.debate import Cursor, Debate, Failure, Fork, Jury, Limits, Participant, Turn
 from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
 from moot.core.format import Format, from_json
 from moot.core.legs import legs_of
@@ -116,7 +116,7 @@ def read_debate(said: Mapping[str, Any], rules: Any, received: Any = None) -> De
     named = (name for name in shapes.FiledDebate.__annotations__ if name in _NAMES)
     return adapter(Debate).validate_python(
         {
-            **{name: said[name] for name in named},
+            **{name: said[name] for name in named if name in said},
             "rules": read_rules(rules),
             "received": received,
             "turn_count": said["progress"]["done"],
@@ -127,7 +127,7 @@ def read_debate(said: Mapping[str, Any], rules: Any, received: Any = None) -> De
 
 def read_listed(said: Mapping[str, Any]) -> Debate:
     """A debate as lists show it: of its rules it has the name, and nobody sits in it."""
-    known = adapter(shapes.ListedDebate).validate_python({"place": None, **said})
+    known = adapter(shapes.ListedDebate).validate_python({"place": None, "outcome": None, **said})
     total = known["progress"]["total"]
     return Debate(
         **{name: known[name] for name in shapes.ListedDebate.__annotations__ if name in _NAMES},
@@ -215,6 +215,16 @@ def read_delta(debate_id: str, said: Mapping[str, Any]) -> Delta:
 @lru_cache(maxsize=4096)
 def read_participants(text: str) -> tuple[Participant, ...]:
     return tuple(Participant(**seat) for seat in json.loads(text))
+
+
+@lru_cache(maxsize=4096)
+def read_jury(text: str) -> Jury:
+    return adapter(Jury).validate_json(text)
+
+
+@lru_cache(maxsize=4096)
+def read_fork(text: str) -> Fork:
+    return Fork(**json.loads(text))
 
 
 @lru_cache(maxsize=4096)

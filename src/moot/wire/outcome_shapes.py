@@ -1,6 +1,8 @@
-"""The documents that a debate leaves behind: `report.json`, `consensus.json`, and what replay says.
+"""The documents that a debate leaves behind: `report.json`, `consensus.json`, `verdict.json`, and
+what replay says.
 
-`render.report` and `outcome.consensus` make them. The packet has a schema of its own.
+`render.report`, `outcome.consensus` and `outcome.verdict` make them. The packet has a schema of its
+own.
 """
 
 from collections.abc import Mapping
@@ -9,8 +11,9 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from moot.core.debate import Stance, Turn
+from moot.core.debate import OutcomeKind, Stance, Turn
 from moot.core.status import Status, StopReason
+from moot.outcome.calibration import Hindsight
 from moot.outcome.packet import Packet
 from moot.wire.shapes import Conversation, DebateOnAir
 
@@ -128,6 +131,9 @@ class Report(TypedDict):
     durationSeconds: float | None
     summary: Closing
     decision: ReportDecision | None
+    verdict: NotRequired[
+        Annotated["Verdict", Field(description="If the debate came to an outcome.")]
+    ]
     speakers: list[ReportSpeaker]
     totals: Statistics
     rounds: list[ReportRound]
@@ -173,7 +179,7 @@ class ConversationOnAir(TypedDict):
 class Stand(TypedDict):
     role: str
     option: str
-    confidence: float
+    confidence: Annotated[float | None, Field(description="None if it was not asked for.")]
     turn: int
 
 
@@ -236,6 +242,168 @@ class ConsensusFile(TypedDict):
     missing: list[Missing]
 
 
+# --- verdict.json ---
+
+
+class VerdictOption(TypedDict):
+    """One option, and who stood for it; the speakers by name."""
+
+    name: str
+    wordings: Annotated[list[str], Field(description="All wordings that were read as this one.")]
+    round1: Annotated[list[str], Field(description="Who stood for it when first asked.")]
+    final: Annotated[list[str], Field(description="Who stood for it at the end.")]
+    jury: Annotated[list[str], Field(description="Jurors whose vote counts for it.")]
+
+
+class OptionScore(TypedDict):
+    option: str
+    heads: int
+    weight: float
+
+
+class UnmappedSupport(TypedDict):
+    """The count, if no two wordings were read as one option."""
+
+    heads: Annotated[int, Field(description="Of the selected option, in its best held wording.")]
+    weight: float
+    favoured: OptionScore | None
+
+
+class Support(TypedDict):
+    """How the speakers stand to the selected option; if none is, to the favoured one."""
+
+    heads: int
+    of: Annotated[int, Field(description="Who took a position.")]
+    asked: Annotated[int, Field(description="Who was asked for one.")]
+    weight: Annotated[float, Field(description="The share of the weight, from 0 to 1.")]
+    favoured: Annotated[
+        OptionScore | None, Field(description="What most stand for; None if two are level.")
+    ]
+    unmapped: UnmappedSupport
+
+
+class OptionVotes(TypedDict):
+    option: Annotated[str, Field(description="One of the options, or undecided.")]
+    votes: int
+
+
+class Juror(TypedDict):
+    """How one juror voted: alone, in one order, and in the other."""
+
+    id: str
+    name: str
+    model: str
+    family: str
+    alone: str | None
+    choice: str | None
+    swapped: str | None
+    flipped: bool
+    vote: Annotated[str | None, Field(description="What counts; None if it abstains.")]
+    confidence: float | None
+    turn: int | None
+
+
+class JuryVotes(TypedDict):
+    asked: int
+    valid: Annotated[int, Field(description="Jurors whose vote counts.")]
+    split: list[OptionVotes]
+    margin: Annotated[
+        int, Field(description="The lead over the next; who has no vote that counts is against.")
+    ]
+    swapConsistent: Annotated[
+        float | None, Field(description="The share of jurors who chose alike in both orders.")
+    ]
+    agreement: Annotated[
+        float | None, Field(description="The share of the votes that the leading choice has.")
+    ]
+    jurors: list[Juror]
+    overlaps: Annotated[list[str], Field(description="Models that debated and sat on the jury.")]
+
+
+class Baseline(TypedDict):
+    """What the jurors said before they had heard anything."""
+
+    selected: str | None
+    split: list[OptionVotes]
+    changedByDebate: bool
+
+
+class MoveCause(TypedDict):
+    """Why somebody moved: the turns that it names or, if it names none, the challenges between."""
+
+    text: Annotated[str | None, Field(description="Its own words.")]
+    turns: list[int]
+    named: Annotated[bool, Field(description="False: a move without a new reason.")]
+
+
+VerdictMove = TypedDict(
+    "VerdictMove", {"who": str, "from": str, "to": str, "because": MoveCause, "turn": int}
+)
+
+
+class Dissent(TypedDict):
+    who: str
+    option: str
+    reason: Annotated[str, Field(description="In its holder's own words.")]
+    turn: int
+
+
+class SaidBy(TypedDict):
+    text: str
+    who: str
+    turn: int
+
+
+class QuoteCheck(TypedDict):
+    checked: int
+    verified: int
+    failed: int
+
+
+class JudgeChoice(TypedDict):
+    name: str
+    choice: Annotated[str, Field(description="An option, its own words, or undecided.")]
+    turn: int
+
+
+class VerdictUsage(TypedDict):
+    """What the turns took, failed tries too."""
+
+    inputTokens: int
+    outputTokens: int
+    costUsd: float
+    calls: int
+    estimated: bool
+
+
+class Verdict(TypedDict):
+    """`verdict.json`: what a debate came to, and how."""
+
+    outcome: OutcomeKind
+    selected: str | None
+    decidedBy: Annotated[
+        Literal["jury", "judge", "positions"] | None, Field(description="Whose word it is.")
+    ]
+    options: list[VerdictOption]
+    support: Support
+    jury: JuryVotes | None
+    judge: JudgeChoice | None
+    baseline: Baseline | None
+    moved: list[VerdictMove]
+    dissent: list[Dissent]
+    openQuestions: list[SaidBy]
+    wouldChange: list[SaidBy]
+    quotes: QuoteCheck
+    warnings: list[str]
+    usage: VerdictUsage
+
+
+class NotedOutcome(TypedDict):
+    """What came of a decision, as somebody noted later."""
+
+    outcome: Hindsight | None
+
+
 # --- replay ---
 
 
@@ -253,6 +421,7 @@ class Replay(TypedDict):
     rounds: list[Any] | dict[str, Any]
     consensus: ConsensusFile | dict[str, Any] | None
     finalPacket: Packet | dict[str, Any] | None
+    verdict: Verdict | dict[str, Any] | None
     writebackRecord: dict[str, Any] | None
     transcript: dict[str, Any] | None
     consistency: Consistency

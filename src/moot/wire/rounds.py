@@ -5,6 +5,7 @@ from typing import Any
 
 from moot.core.answers import tables
 from moot.core.debate import Debate, Turn
+from moot.core.format import Format
 from moot.core.times import seconds
 from moot.wire import codec
 
@@ -16,11 +17,17 @@ def document(debate: Debate, turns: Sequence[Turn], whole: Sequence[Turn]) -> di
         "finishedAt": max(turn.committed_at for turn in turns),
     }
     number = turns[0].round
-    if debate.rules.result:
+    if _in_own_words(debate.rules):
         council = [_council(debate, turn, whole) for turn in turns]
         return {"round": f"round-{number}", **head, "turns": council}
     said = [codec.turn(turn) for turn in turns]
     return {"round": number, "stage": turns[0].stage, **head, "turns": said}
+
+
+def _in_own_words(rules: Format) -> bool:
+    """Whether rounds are written as the council's are: of formats with a packet, and before there
+    were juries, of all that came to a decision."""
+    return rules.result is not None and (rules.result.packet or rules.edition == 1)
 
 
 def _challenges(turn: Turn, whole: Sequence[Turn]) -> list[dict[str, Any]]:

@@ -5,15 +5,18 @@ fill it, the OpenAPI document describes it, and the types of the page are made f
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from moot.core.debate import (
+    UNWRITTEN,
     Cursor,
     Decision,
     Failure,
+    Fork,
+    Jury,
     Limits,
     OnFailure,
     Participant,
@@ -76,6 +79,7 @@ class ListedDebate(TypedDict):
     place: Heading | None
     progress: Progress
     degraded: bool
+    outcome: Annotated[Decision | None, Field(description="What was decided, once it is.")]
     stop_reason: StopReason | None
     failure: Failure | None
     usage: Usage
@@ -105,6 +109,8 @@ class FiledDebate(TypedDict):
     limits: Limits
     on_failure: OnFailure
     brief: Mapping[str, Any]
+    jury: NotRequired[Annotated[Jury | None, UNWRITTEN]]
+    forked_from: NotRequired[Annotated[Fork | None, UNWRITTEN]]
     phases: tuple[Phase, ...]
     outcome: Decision | None
     usage: Usage
@@ -141,6 +147,8 @@ class Request(TypedDict):
     limits: Limits
     on_failure: OnFailure
     brief: Mapping[str, Any]
+    jury: NotRequired[Annotated[Jury | None, UNWRITTEN]]
+    forked_from: NotRequired[Annotated[Fork | None, UNWRITTEN]]
     created_at: str
     rules: Format
 

@@ -88,6 +88,8 @@ def test_reasoning_goes(raw: str, kept: str) -> None:
         "Ada: Ada:",
         "**Ada:** Ada (con):",
         "Ada (opening, round 1) said:",
+        "[12] Ada:",
+        "**[12] Ada:**",
         "Ada\uff1a",
     ],
 )
@@ -115,7 +117,7 @@ def test_ordinary_prose_stays(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "label", ["Bob:", "**Bob:**", "[Bob]:", "## Bob\n", "bob (con):", "Grace  Hopper:"]
+    "label", ["Bob:", "**Bob:**", "[Bob]:", "[7] Bob:", "## Bob\n", "bob (con):", "Grace  Hopper:"]
 )
 def test_lines_for_somebody_else_go(label: str) -> None:
     assert cleaned(f"My point.\n\n{label} I disagree.\nStill me.") == "My point."

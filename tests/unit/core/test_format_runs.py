@@ -24,12 +24,13 @@ from moot.core.clean import clean
 from moot.core.debate import Debate, Turn
 from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.format import Format, from_json, parse, read_table, to_json
+from moot.core.jury import NO_CHOICES
 from moot.core.phases import phases_due, stages_over
 from moot.core.schedule import Step, Wave
 from moot.engine import conclude
 from moot.errors import InputError
 from moot.models.understudy import Understudy
-from moot.outcome.stands import silent, stated
+from moot.outcome.stands import choices, silent
 from moot.ports import Call
 from moot.settings import Settings
 from moot.store import files
@@ -68,7 +69,13 @@ def _maybe(
 
 
 def _stage(
-    draw: st.DrawFn, place: int, roles: list[str], options: list[str], host: str, own: list[str]
+    draw: st.DrawFn,
+    place: int,
+    roles: list[str],
+    options: list[str],
+    host: str,
+    own: list[str],
+    jury: bool,
 ) -> dict[str, Any]:
     stage: dict[str, Any] = {"name": f"stage{place}", "ask": _text(draw, "Speak.")}
     if draw(st.booleans()):
@@ -76,8 +83,13 @@ def _stage(
         stage["name"] = draw(st.sampled_from(odd[:3] if place == 0 else odd))
     who: list[Any] = ["participants"]
     who += ["host"] if host != "none" or _rarely(draw) else []
+    who += ["jury"] if jury or _rarely(draw) else []
     who += [roles[:1], roles[1:] or roles, *([[]] if _rarely(draw) else [])] if roles else []
     stage["speakers"] = draw(st.sampled_from(who))
+    if stage["speakers"] == "jury" and not _rarely(draw):
+        stage |= {"kind": "verdict", "answer": "ballot", "together": True}
+        _maybe(draw, stage, "alone", st.just("Vote before you hear it."))
+        return stage
     stage["kind"] = draw(st.sampled_from(["speech", "speech", "speech", "summary", "verdict"]))
     if place == 0 or _rarely(draw):
         _maybe(draw, stage, "prelude", st.booleans())
@@ -166,10 +178,14 @@ def _outcome(draw: st.DrawFn, stages: list[dict[str, Any]]) -> dict[str, Any]:
 
     standing = those(*STANDS)
     outcome: dict[str, Any] = {"stands": list(reversed(standing)) or ["none"]}
+    if not standing and draw(st.booleans()):
+        return {"packet": False, "record": False, "stands": []}
     for field in ("reading", "verdict"):
         if found := those(field):
             _maybe(draw, outcome, field, st.sampled_from(found))
     _maybe(draw, outcome, "record", st.booleans())
+    if not outcome.get("record", True):
+        _maybe(draw, outcome, "packet", st.booleans())
     return outcome
 
 
@@ -186,6 +202,10 @@ def tables(draw: st.DrawFn) -> dict[str, Any]:
         _maybe(draw, roster, "max", st.integers(1 if _rarely(draw) else roster["min"], 4))
         _maybe(draw, roster, "order", st.sampled_from(["given", "stance"]))
         _maybe(draw, roster, "host", st.sampled_from(["required", "optional", "none"]))
+    if draw(st.integers(0, 2)) == 0:
+        roster["jury"] = {"size": draw(st.integers(0 if _rarely(draw) else 1, 4))}
+        _maybe(draw, roster["jury"], "swap", st.booleans())
+        _maybe(draw, roster["jury"], "baseline", st.booleans())
     options = {
         name: {"default": draw(st.integers(1, 2)), "min": draw(st.integers(0, 1)), "max": 2,
                "help": "How often."}
@@ -202,7 +222,15 @@ def tables(draw: st.DrawFn) -> dict[str, Any]:
         "roster": roster,
         "options": options,
         "stages": [
-            _stage(draw, place, roles, list(options), roster.get("host", "none"), list(shapes))
+            _stage(
+                draw,
+                place,
+                roles,
+                list(options),
+                roster.get("host", "none"),
+                list(shapes),
+                "jury" in roster,
+            )
             for place in range(count)
         ],
     }
@@ -285,22 +313,22 @@ class Run:
             self._take(moves.begin(self.debate, self.debate.fence, ahead.steps, AT))
             for step in ahead.steps:
                 self._commit(step)
-            assert len(self.turns) <= self.debate.limits.max_turns + 1
+            spoken = [turn for turn in self.turns if not turn.actor.startswith("juror-")]
+            assert len(spoken) <= self.debate.limits.max_turns + 1
         if moves.decides(self.debate):
             self._decide()
 
     def _commit(self, step: Step) -> None:
         debate, seat = self.debate, self.debate.seat(step.actor)
-        messages, heard = prompts.render(step, debate, self.heard, 8192)
-        options = stated(debate.rules, self.turns) if debate.rules.result else []
-        schema = prompts.schema(step, debate, options)
+        chosen = choices(debate, self.turns) if debate.rules.result else NO_CHOICES
+        messages, heard = prompts.render(step, debate, self.heard, 8192, chosen)
+        schema = prompts.schema(step, debate, chosen, self.turns)
         call = Call(seat.model, messages, 900, 35.0, debate, step, heard, schema)
         reply = asyncio.run(Understudy().speak(call, lambda _: None))
         text, data = reply.text, reply.data
         if step.answer != "text":
-            shape, known = debate.rules.shape(step.answer), prompts.known(step, debate, options)
-            data = answers.read(step.answer, shape, dict(data or {}), known)
-            text = answers.spoken(shape, data)
+            data = prompts.read(step, debate, dict(data or {}), chosen, self.turns)
+            text = answers.spoken(prompts.shape(step, debate), data)
         assert clean(text, seat.name, [])
         ended = Ended(debate.usage.calls, "ok", AT)
         kept = dict(data) if data and step.answer != "text" else None
@@ -315,7 +343,9 @@ class Run:
         self._take(conclude.decision(self.debate, self.turns, fence, AT))
 
 
-def built(rules: Format, seats: int, options: dict[str, int], hosted: bool) -> Debate:
+def built(
+    rules: Format, seats: int, options: dict[str, int], hosted: bool, jurors: int | None = None
+) -> Debate:
     cast = [] if rules.roster.roles else [{"name": name} for name in NAMES[:seats]]
     return request.build(
         debate_id="debate_20261115_120000_abcdef",
@@ -327,6 +357,7 @@ def built(rules: Format, seats: int, options: dict[str, int], hosted: bool) -> D
         participants=cast,
         host={} if hosted else None,
         options=options,
+        jury=None if jurors is None else {"size": jurors},
     )
 
 
@@ -338,12 +369,14 @@ CALM = settings(
 )
 
 
-def run_all(rules: Format, seats: int, options: dict[str, int], end_after: int | None) -> None:
+def run_all(
+    rules: Format, seats: int, options: dict[str, int], jurors: int | None, end_after: int | None
+) -> None:
     """With its own defaults it can always be begun; with others, unless that is refused."""
     first = built(rules, rules.roster.min, {}, rules.roster.host == "required")
     debates = [first]
     try:
-        debates.append(built(rules, seats, options, rules.roster.host != "none"))
+        debates.append(built(rules, seats, options, rules.roster.host != "none", jurors))
     except InputError as error:
         assert (error.field or "").startswith(("limits", "participants"))  # noqa: PT017
     for debate in debates:
@@ -357,7 +390,12 @@ def run_all(rules: Format, seats: int, options: dict[str, int], end_after: int |
         assert max(slots.values()) == 1
         made = files.contents(run.debate, run.turns, run.events)
         assert "report.json" in made
-        assert ("final-packet.json" in made) == bool(run.debate.outcome)
+        result = run.debate.rules.result
+        packed = bool(run.debate.outcome and result and result.packet)
+        assert ("final-packet.json" in made) == packed
+        assert ("verdict.json" in made) == bool(run.debate.outcome)
+        ended = run.debate.stop_reason == "ended_by_user"
+        assert run.debate.outcome or ended or not (run.debate.jury or result)
         json.dumps(codec.debate(run.debate))
 
 
@@ -374,7 +412,8 @@ def test_what_validates_runs_to_its_end(table: dict[str, Any], data: st.DataObje
     note(json.dumps(table))
     options = {n: data.draw(st.integers(o.min, o.max)) for n, o in rules.options.items()}
     seats = data.draw(st.integers(1, 4))
-    run_all(rules, seats, options, data.draw(st.none() | st.integers(0, 8)))
+    jurors = data.draw(st.none() | st.integers(0, 3))
+    run_all(rules, seats, options, jurors, data.draw(st.none() | st.integers(0, 8)))
     assert from_json(to_json(rules)) == rules
 
 
@@ -426,6 +465,11 @@ REFUSED = {
     "no room": ('ask = "Speak."\nrounds = 0\ntogether = true', 'ask = "Speak."\n', "field max_turns: 1 leaves no turn for the stage 'talk'"),
     "too many": (f'roles = {json.dumps(["R" + "abcdefghijklm"[n] for n in range(13)])}', 'roles = ["Ayes", "Noes"]', "field roster.roles: 12 roles"),
     "hidden": ('ask = "Speak \\u0000."', 'ask = "Speak."\n', "field stages[0].ask: the character U+0000"),
+    "stands": ('[outcome]\nreading = "talk"\n[roster]', "[roster]", "field outcome.stands: name the stages in which speakers take a position"),
+    "edition": ("edition = 2\nmax_turns = 10", "max_turns = 10", "field edition: moot sets it"),
+    "no jury": ('ask = "Speak."\n[[stages]]\nname = "vote"\nspeakers = "jury"\nkind = "verdict"\nanswer = "ballot"\ntogether = true\nask = "Vote."', 'ask = "Speak."\n', "stage 'vote', field speakers: say in [roster.jury] who votes"),
+    "an early jury": ('[roster.jury]\nsize = 3\n[[stages]]\nname = "vote"\nspeakers = "jury"\nkind = "verdict"\nanswer = "ballot"\ntogether = true\nask = "Vote."\n[[stages]]\nname = "talk"\nask = "Speak."', '[[stages]]\nname = "talk"\nask = "Speak."', "stage 'talk': a jury hears the whole debate"),
+    "a jury that talks": ('ask = "Speak."\n[[stages]]\nname = "vote"\nspeakers = "jury"\nask = "Vote."', 'ask = "Speak."\n', "stage 'vote': a jury votes: its stage has"),
     "deep": (f"rules = {'[' * 3000}", 'rules = "Speak."', "it is nested too deeply"),
 }  # fmt: skip
 
@@ -510,7 +554,7 @@ def test_fields_of_its_own_may_be_called_like_those_of_other_answers() -> None:
     made = files.contents(run.debate, run.turns, run.events)
     packet = json.loads(made["final-packet.json"])
     assert packet["risks"] == []
-    assert packet["consensus"]["confidenceScore"] == 1.0
+    assert packet["consensus"]["confidenceScore"] == 0.0  # nobody said how sure it is
     said = json.loads(made["rounds/round-1.json"])["turns"]
     assert [turn["challenges"] for turn in said] == [[], []]
     assert "report.json" in made

@@ -16,6 +16,7 @@ from moot.errors import (
     ProviderTimeoutError,
     ProviderUnavailableError,
     ProviderUnknownModelError,
+    ProviderUnsaidError,
 )
 
 
@@ -57,3 +58,21 @@ def test_an_answer_is_mended_once_and_only_while_retries_are_left(error: Provide
     assert decide(error, 1).wait == decide(error, MAX_RETRIES).wait == 0.0
     assert decide(error, 2, repaired=True).wait is None
     assert decide(error, MAX_RETRIES + 1).wait is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ProviderShapeError("x", said="", problem="", cut=True), ProviderUnsaidError("x")],
+)
+def test_whoever_was_cut_has_more_room_once_and_at_once(error: ProviderError) -> None:
+    decision = decide(error, 1, repaired=True)
+    assert (decision.wait, decision.widen) == (0.0, True)
+    assert not decide(error, 2, widened=True).widen
+    assert decide(error, MAX_RETRIES + 1).wait is None
+    assert not any(decide(kind("x"), 1).widen for kind in (ProviderEmptyError, ProviderEchoError))
+
+
+def test_a_cut_answer_that_stays_cut_is_mended_once() -> None:
+    error = ProviderShapeError("x", said="", problem="", cut=True)
+    assert decide(error, 2, widened=True).wait == 0.0
+    assert decide(error, 3, repaired=True, widened=True).wait is None

@@ -2,18 +2,23 @@
 
 import random
 from dataclasses import dataclass, replace
+from importlib import resources
 from typing import Any
 
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from tests.stress import examples
 
-from moot.core import legs, request, schedule, verbs
-from moot.core.debate import NO_USAGE, Cursor, Debate, StepKey, Turn, Usage
-from moot.core.format import Format
+from moot.core import ladder, legs, moves, request, schedule, verbs
+from moot.core.debate import NO_USAGE, Cursor, Debate, Phase, StepKey, Turn, Usage
+from moot.core.format import Format, parse
+from moot.core.phases import phases, phases_due
 from moot.core.schedule import END, Finish, Step, Wave
 
 AT = "2026-11-15T12:00:00.000Z"
+COUNCIL = parse(
+    resources.files("moot.formats").joinpath("council.toml").read_text("utf-8"), "council.toml"
+)
 NAMES = ("Ada", "Ben", "Cleo", "Dov", "Edda", "Finn")
 CALM = settings(
     max_examples=examples(120),
@@ -122,8 +127,19 @@ def _turns_of(rules: Format, seats: int, hosted: bool, options: dict[str, int]) 
     return fixed, unit
 
 
+juries = st.fixed_dictionaries(
+    {"size": st.integers(1, 5), "swap": st.booleans(), "baseline": st.booleans()}
+)
+
+
+def ballots(debate: Debate) -> int:
+    """How many a jury casts."""
+    return len(debate.jury.seats) * len(debate.jury.readings) if debate.jury else 0
+
+
 @st.composite
-def debates(draw: st.DrawFn, odd_summary: bool = False) -> Debate:
+def debates(draw: st.DrawFn, odd_summary: bool = False, voted: bool | None = None) -> Debate:
+    """`voted`: whether a jury decides; None: perhaps."""
     rules = draw(formats(odd_summary=odd_summary))
     seats = draw(st.integers(rules.roster.min, rules.roster.max))
     stances = st.sampled_from(["pro", "con", "neutral"])
@@ -150,11 +166,13 @@ def debates(draw: st.DrawFn, odd_summary: bool = False) -> Debate:
         host={} if hosted else None,
         options=options,
         limits=limits,
+        jury=draw(juries) if voted or (voted is None and draw(st.booleans())) else None,
     )
+    spoken = schedule.total(debate) - ballots(debate)
     if not unit:
-        assert schedule.total(debate) == fixed
+        assert spoken == fixed
     else:
-        assert fixed + unit <= schedule.total(debate) <= debate.limits.max_turns
+        assert fixed + unit <= spoken <= debate.limits.max_turns
     return debate.but(status="running")
 
 
@@ -190,9 +208,9 @@ class Prefix:
     turns: tuple[Turn, ...]
 
 
-def walk(debate: Debate, shuffle: random.Random) -> list[Prefix]:
+def walk(debate: Debate, shuffle: random.Random, turns: tuple[Turn, ...] = ()) -> list[Prefix]:
     """Every prefix, the whole last; the turns of a wave are committed in any order."""
-    prefixes = [Prefix(debate, ())]
+    prefixes = [Prefix(debate, turns)]
     while isinstance(ahead := schedule.plan(prefixes[-1].debate), Wave):
         debate, turns = prefixes[-1].debate, prefixes[-1].turns
         pick = shuffle.randrange(len(ahead.steps))
@@ -222,12 +240,13 @@ def test_the_plan_ends_and_says_nothing_twice(debate: Debate, shuffle: random.Ra
     prefixes = walk(debate, shuffle)
     turns = prefixes[-1].turns
     note(f"{[(t.round, t.stage, t.actor, t.kind, t.target) for t in turns]}")
-    assert len(turns) <= expected <= debate.limits.max_turns
+    assert len(turns) <= expected <= debate.limits.max_turns + ballots(debate)
     assert len(turns) == expected or any(stage.until for stage in debate.rules.stages)
     assert schedule.total(prefixes[-1].debate) == len(turns)
     assert len({key_of(turn) for turn in turns}) == len(turns)
-    rounds = [turn.round for turn in turns]
-    assert rounds == sorted(rounds)
+    rounds = [turn.round for turn in turns if not turn.actor.startswith("juror")]
+    assert rounds == sorted(rounds)  # those of a jury are held together
+    rounds += [turn.round for turn in turns if turn.actor.startswith("juror")]
     assert set(rounds) <= set(range(max(rounds) + 1))
     assert all((turn.round == 0) == (turn.stage == "prelude") for turn in turns)
     finish = schedule.plan(prefixes[-1].debate)
@@ -260,6 +279,9 @@ def test_everyone_speaks_once_a_round_and_each_is_cued_first(
         assert len(actors) == len(set(actors))
         if stages[stage].speakers == "host":
             assert actors == ["host"]
+        elif stages[stage].speakers == "jury":
+            assert debate.jury
+            assert set(actors) == {seat.id for seat in debate.jury.seats}
         elif stage not in endless or round_ < last_round[stage]:
             assert set(actors) == {seat.id for seat in debate.participants}
 
@@ -350,7 +372,11 @@ def check_closing(prefix: Prefix) -> None:
     assert len(ahead.steps) == 1
     step = ahead.steps[0]
     assert (step.kind, step.actor, step.target) == ("summary", ended.seats[0].id, None)
-    assert step.round == max((turn.round for turn in prefix.turns), default=0) + 1
+    last = max((turn.round for turn in prefix.turns), default=0)
+    jury = next((leg for leg in legs.legs_of(prefix.debate) if leg.readings), None)
+    if jury and last >= jury.first_round:  # however many of its rounds have begun
+        last = jury.first_round + len(jury.readings) - 1
+    assert step.round == last + 1
     assert step.instruction
     assert schedule.total(ended) == len(prefix.turns) + 1
     closed = ended.but(cursor=schedule.after(ended, step.bit), turn_count=ended.turn_count + 1)
@@ -373,3 +399,74 @@ def test_so_too_in_a_format_where_summaries_are_not_the_hosts_last_word(
 ) -> None:
     for prefix in walk(debate, shuffle)[:-1]:
         check_closing(prefix)
+
+
+# --- a budget that runs out ---
+
+
+@st.composite
+def deciding(draw: st.DrawFn) -> Debate:
+    """A debate with an outcome: any format with a jury, or a council with or without one."""
+    if draw(st.booleans()):
+        debate = draw(debates(voted=True))
+    else:
+        debate = request.build(
+            debate_id="debate_20261115_120000_abcdef",
+            at=AT,
+            motion="Any motion",
+            rules=COUNCIL,
+            default_model="local",
+            normalize=lambda model: (model, None),
+            jury=draw(st.none() | juries),
+        ).but(status="running")
+    return debate.but(phases=(Phase("Intake", AT, "ok"),))
+
+
+def cut(debate: Debate, turns: tuple[Turn, ...], fits: ladder.Fits) -> Debate:
+    """What a worker does that finds no room for the next wave."""
+    due = phases_due(debate, turns, AT)
+    reached = moves.reach(debate, debate.fence, due, AT).debate
+    return moves.shorten(reached, debate.fence, ladder.way_on(reached, fits), AT).debate
+
+
+@CALM
+@given(deciding(), st.randoms(use_true_random=False))
+def test_cut_anywhere_it_goes_on_to_its_end_and_says_nothing_twice(
+    debate: Debate, shuffle: random.Random
+) -> None:
+    chosen = shuffle.choice(walk(debate, shuffle)[:-1])
+    debate, turns = chosen.debate, chosen.turns
+    rest: list[Prefix] = []
+    while not rest or rest[0].debate.cursor != END:  # each cut leaves less of it
+        before = schedule.total(debate)
+        debate = cut(debate, turns, lambda _, steps: bool(steps) and shuffle.random() < 0.3)
+        note(f"{debate.phases} {debate.jury}")
+        assert (debate.degraded, debate.stop_reason) == (True, "budget")
+        assert len(turns) <= debate.total < before
+        rest = walk(debate, shuffle, turns)
+        for prefix in rest:
+            assert schedule.rebuild(prefix.debate, prefix.turns) == prefix.debate.cursor
+            assert schedule.total(prefix.debate) == debate.total
+        spoken = rest[-1].turns
+        assert len(spoken) == debate.total
+        assert len({key_of(turn) for turn in spoken}) == len(spoken)
+        over = rest[-1].debate
+        due = phases_due(over, spoken, AT)
+        held = [phase.state for phase in moves.reach(over, over.fence, due, AT).debate.phases]
+        assert held == [state for state in phases(over) if state not in ("Packetize", "Writeback")]
+        if len(rest) > 1:
+            chosen = shuffle.choice(rest[:-1])
+            debate, turns = chosen.debate, chosen.turns
+    assert schedule.plan(rest[-1].debate) == Finish("budget")
+
+
+@CALM
+@given(deciding(), st.randoms(use_true_random=False))
+def test_a_jury_that_has_begun_to_vote_stays_as_it_is(
+    debate: Debate, shuffle: random.Random
+) -> None:
+    for prefix in walk(debate, shuffle)[:-1]:
+        voted = any(turn.actor.startswith("juror") for turn in prefix.turns)
+        after = cut(prefix.debate, prefix.turns, lambda *_: False)
+        assert after.cursor == END
+        assert after.jury == (prefix.debate.jury if voted else None)

@@ -20,9 +20,10 @@ from moot.core.request import council as council_request
 from moot.errors import InputError, PacketError, StateError
 from moot.outcome import packet
 from moot.outcome.consensus import consensus
+from moot.outcome.names import one_name
 from moot.outcome.record import record_path
 from moot.outcome.result import result as result_of
-from moot.outcome.stands import Stand, Tally, key, one_name
+from moot.outcome.stands import Stand, Tally, key
 from moot.outcome.stands import tally as tally_of
 from moot.render import packet_text
 from moot.store.formats import FormatFiles
@@ -38,6 +39,8 @@ def tally(stands: Sequence[Stand], names: Mapping[str, str]) -> Tally:
 
 def decided(debate: Debate, turns: Sequence[Turn]) -> tuple[dict[str, Any], dict[str, Any]]:
     came_to = result_of(debate, turns)
+    assert came_to.consensus is not None
+    assert came_to.packet is not None
     return came_to.consensus, came_to.packet
 
 
@@ -223,7 +226,7 @@ def answer(shape: str, role: str, **fields: Any) -> dict[str, Any]:
                      "position": "Do it", "claim": "It still pays.", "confidence": 0.8},
         "reading": {"agreements": [{"text": "It pays.", "turns": [1, 99]}], "disagreements": [],
                     "same": []},
-        "verdict": {"selectedOption": "Do it", "whySelected": [{"text": "It pays.", "turns": [1]}],
+        "verdict": {"choice": "Do it", "whySelected": [{"text": "It pays.", "turns": [1]}],
                     "rejectedOptions": [{"option": "Wait", "reason": "Slow.", "turns": [2, 77]}],
                     "risks": [{"risk": "Cost", "severity": "low", "mitigation": "Cap it."}],
                     "nextActions": [{"action": "Begin", "owner": "Ada", "due": "2026-12-01"}]},
@@ -420,7 +423,7 @@ def test_a_wording_that_is_claimed_twice_stays_with_the_first() -> None:
 
 def test_a_judge_who_overrules_the_positions_is_said_to() -> None:
     fields = {
-        "selectedOption": "Buy a boat",
+        "choice": "Buy a boat",
         "rejectedOptions": [
             {"option": "buy a boat!", "reason": "Also rejected.", "turns": []},
             {"option": "Do it", "reason": "Dull.", "turns": [1]},

@@ -359,8 +359,8 @@ def test_a_council_is_reported_by_its_claims() -> None:
         stand(4, "critic", "Close it", "Closing it is safe after all.", round=3, stage="round3"),
         turn_of(5, "judge", "Decision: Close it", data=verdict, kind="verdict", round=5),
     ]
-    outcome = Decision(0.7, 0.8, "Close it")
-    made = check(debate_of("council", outcome=outcome), turns)
+    debate = debate_of("council", outcome=Decision(0.7, 0.8, "Close it"))
+    made = check(debate, turns)
     points = {who["id"]: [p["text"] for p in who["mainPoints"]] for who in made["speakers"]}
     assert points["proponent"] == ["Close it: Closing it is safe."]
     assert points["critic"] == [
@@ -374,7 +374,13 @@ def test_a_council_is_reported_by_its_claims() -> None:
     assert made["decision"] == {
         "selectedOption": "Close it", "consensusScore": 0.7, "confidenceScore": 0.8,
     }  # fmt: skip
-    assert "Consensus: 70%" in markdown(made)
+    assert "## Contested: Close it" in markdown(made)
+    assert "Consensus" not in markdown(made)
+    before = debate.but(rules=debate.rules.model_copy(update={"edition": 1}))
+    made = check(before, turns)
+    assert "verdict" not in made
+    assert "- Consensus: 70%" in markdown(made)
+    assert "Consensus: 70%" in html(made)
 
 
 # --- sentences ---

@@ -33,7 +33,7 @@ export type Status = ListedDebate['status']
 export type StopReason = NonNullable<ListedDebate['stop_reason']>
 export type Stance = Participant['stance']
 /** The part of a debate that a turn is shown by: who sits where, and the stages. */
-export type Table = Pick<Debate, 'participants' | 'host' | 'stages'> & { rules: Format | { roster: Pick<Roster, 'roles'>; stages?: undefined } }
+export type Table = Pick<Debate, 'participants' | 'host' | 'stages'> & { jury?: Debate['jury'] } & { rules: Format | { roster: Pick<Roster, 'roles'>; stages?: undefined } }
 
 export const OUTPUT_TYPES = ['decision', 'writing', 'architecture', 'planning', 'evaluation'] as const satisfies readonly OutputType[]
 

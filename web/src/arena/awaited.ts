@@ -22,7 +22,8 @@ export function placeNow(debate: Debate, speeches: Speech[], awaited: Awaited[])
 
 /** Without a plan, nobody is known to be awaited but who closes a debate. */
 export function awaitedBy(debate: Debate, plan: Plan | null, turns: Turn[], speeches: Speech[]): Awaited[] {
-  const speaking = new Set(speeches.map((speech) => speech.actor))
+  const speaking = new Set(speeches.map((speech) => `${speech.round} ${speech.actor}`))
+  const isSpeaking = (round: number, actor: string): boolean => speaking.has(`${round} ${actor}`)
   if (debate.status === 'ending') {
     const stage = closingStage(debate)
     const last = turns.findLast((turn) => turn.kind !== 'note')
@@ -31,10 +32,10 @@ export function awaitedBy(debate: Debate, plan: Plan | null, turns: Turn[], spee
     const round = (last?.round ?? 0) + (closing.length ? 0 : 1)
     const seats = debate.host ? [debate.host, ...debate.participants] : debate.participants
     const closer = seats.find((seat) => closing.every((turn) => turn.actor !== seat.id))?.id // who failed is followed by the next
-    return closer && !speaking.has(closer) ? [{ actor: closer, target: null, stage, round }] : []
+    return closer && !isSpeaking(round, closer) ? [{ actor: closer, target: null, stage, round }] : []
   }
   if (debate.status !== 'running' || !plan) return []
   const spoken = new Set(turns.map((turn) => key(turn.round, turn.actor, turn.kind === 'cue' ? turn.target : null)))
   const left = plan.steps.filter((step) => !spoken.has(key(step.round, step.actor, step.kind === 'cue' ? step.target : null)))
-  return left.filter((step) => step.wave === left[0]?.wave && !speaking.has(step.actor))
+  return left.filter((step) => step.wave === left[0]?.wave && !isSpeaking(step.round, step.actor))
 }

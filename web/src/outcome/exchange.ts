@@ -58,6 +58,9 @@ export interface Exchange {
 
 type Data = Record<string, unknown>
 
+export const droppedWords = (number: number): string =>
+  `${number === 1 ? 'One citation was' : `${number} citations were`} dropped: no turn with that number had been spoken.`
+
 /** Characters of an answer in plain text that are shown in place of a question. */
 const CLIP = 400
 

@@ -1,22 +1,24 @@
 import { get } from '../api/client'
-import { decides } from '../api/rules'
+import { decides, resultOf } from '../api/rules'
 import { isFinal, type Debate, type Turn } from '../api/types'
-import type { Consensus, Found, Packet, Report } from './types'
+import type { Consensus, Found, Packet, Report, Verdict } from './types'
 
 /** An end that is so fresh that files may still be under way, in milliseconds. */
 const JUST = 30_000
 
 export async function read(id: string): Promise<Found> {
   const debate = await get<Debate>(`/debates/${id}`)
-  const none: Found = { debate, report: null, packet: null, consensus: null, turns: [] }
+  const none: Found = { debate, report: null, verdict: null, packet: null, consensus: null, turns: [] }
   if (!isFinal(debate.status)) return none
   const report = get<Report>(`/debates/${id}/report`)
   if (!decides(debate.rules)) return { ...none, report: await report }
   const turns = get<{ items: Turn[] }>(`/debates/${id}/turns`)
   if (!debate.outcome) return { ...none, report: await report, turns: (await turns).items }
-  const packet = get<Packet>(`/debates/${id}/packet`)
-  const consensus = kept(id, Date.now() - Date.parse(debate.ended_at ?? '') < JUST)
-  return { debate, report: await report, packet: await packet, consensus: await consensus, turns: (await turns).items }
+  const verdict = debate.outcome.outcome ? get<Verdict>(`/debates/${id}/verdict`) : null
+  const isPacked = resultOf(debate.rules)?.packet
+  const packet = isPacked ? get<Packet>(`/debates/${id}/packet`) : null
+  const consensus = isPacked ? kept(id, Date.now() - Date.parse(debate.ended_at ?? '') < JUST) : null
+  return { debate, report: await report, verdict: await verdict, packet: await packet, consensus: await consensus, turns: (await turns).items }
 }
 
 /** `consensus.json`, or null: it may be gone or damaged, and the decision is there all the same. */

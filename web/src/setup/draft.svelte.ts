@@ -4,7 +4,7 @@ import type { DebateAsked, Format, OutputType, Plan, SeatAsked, Stance } from '.
 import { readCost, COST_HELP } from './cost'
 import type { Seat as Voiced } from './voices'
 import { Plans } from './plans.svelte'
-import { keepCast, keptDraft, lastCast, type Agent, type Kept, type KeptDraft, type KeptSeat } from './kept'
+import { jurorField, keepCast, keptDraft, lastCast, NO_JURY, type Agent, type Kept, type KeptDraft, type KeptJury, type KeptSeat } from './kept'
 
 export const MOST_MOTION = 4000
 const MOST_NAME = 60
@@ -50,6 +50,7 @@ export class Draft {
   record = $state<'' | 'decision' | 'worklog'>('')
   /** The models of a cast that has roles, by role. */
   models = $state<Record<string, string>>({})
+  jury = $state<KeptJury>({ ...NO_JURY, models: [] })
   /** Those the service has; none as long as it has not said so. */
   providers = $state.raw<string[]>([])
   /** What the service said against it, by field. */
@@ -62,6 +63,7 @@ export class Draft {
       this.seats = kept.seats.map(seatOf)
       this.host = kept.host
       this.models = kept.models
+      this.jury = kept.jury
     }
     this.choose(formats.some((one) => one.name === kept?.format) ? (kept?.format ?? '') : (formats[0]?.name ?? ''))
     if (draft) this.#restore(draft)
@@ -148,6 +150,7 @@ export class Draft {
       ...(this.hasHost(format) && { host: {} }),
       options: Object.fromEntries(options) as Record<string, number>,
       limits: chosen && this.isEndless && this.maxTurns !== null ? { max_turns: this.maxTurns } : {},
+      ...askedJury({ ...this.jury, models: [] }, format),
       start: false,
     }
   }
@@ -179,6 +182,12 @@ export class Draft {
     return { seats, host: this.format && this.hasHost(this.format) ? host : null }
   })
 
+  /** The model of each juror, empty for a default; none without a jury. */
+  readonly jurors = $derived.by(() => {
+    const size = this.format ? jurySize(this.jury, this.format) : 0
+    return Array.from({ length: size }, (_, place) => this.jury.models[place]?.trim() ?? '')
+  })
+
   #modelOf(role: string): string {
     return this.models[role]?.trim() ?? ''
   }
@@ -203,6 +212,7 @@ export class Draft {
         ...this.firstProblems,
         ...(this.roles.length ? this.#roleProblems() : this.#castProblems()),
         ...(this.decides ? this.#briefProblems() : []),
+        ...this.#juryProblems(),
         ...this.#limitProblems(),
         ...this.#refusal(),
       ]),
@@ -269,6 +279,13 @@ export class Draft {
     })
   }
 
+  #juryProblems(): [string, string][] {
+    return this.jurors.flatMap((model, place) => {
+      const wrong = this.#modelProblem(model)
+      return wrong ? [[jurorField(place), wrong] as [string, string]] : []
+    })
+  }
+
   #briefProblems(): [string, string][] {
     return this.#constraints().length > MOST_CONSTRAINTS ? [['constraints', `At most ${MOST_CONSTRAINTS}.`]] : []
   }
@@ -299,6 +316,7 @@ export class Draft {
       participants: this.roles.length ? this.#askedRoles() : this.#askedSeats(),
       ...(format && this.hasHost(format) && { host: filled({ ...this.host, name: this.host.name.trim() || 'Host' }) }),
       ...(this.decides && { brief: this.#askedBrief() }),
+      ...(format && askedJury(this.jury, format)),
       options: Object.fromEntries(Object.entries(this.options).filter(([, value]) => value !== null)) as Record<string, number>,
       limits: { ...limits, ...(this.isEndless && this.maxTurns !== null && { max_turns: this.maxTurns }) },
       ...(this.onFailure && { on_failure: this.onFailure }),
@@ -338,8 +356,19 @@ export class Draft {
       seats: this.seats.map(({ name, stance, bio, model }) => ({ name, stance, bio, model })),
       host: { ...this.host },
       models: { ...this.models },
+      jury: { ...this.jury, models: [...this.jury.models] },
     }
   }
+}
+
+export const jurySize = (jury: KeptJury, { roster }: Pick<Format, 'roster'>): number => jury.size ?? roster.jury?.size ?? 0
+
+/** Nothing if the format's own jury is wanted, or none and it has none. */
+function askedJury({ models, swap, baseline, ...jury }: KeptJury, format: Format): Pick<DebateAsked, 'jury'> {
+  const size = jurySize({ ...jury, models, swap, baseline }, format)
+  if (!size) return format.roster.jury ? { jury: { size: 0, models: [], swap, baseline } } : {}
+  const named = models.slice(0, size).map((model) => model.trim()).filter(Boolean)
+  return { jury: { size, models: named, swap, baseline } }
 }
 
 const filled = ({ name, bio, model }: Agent): { name: string; bio?: string; model?: string } => ({

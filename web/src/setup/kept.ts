@@ -11,11 +11,26 @@ export interface KeptSeat extends Agent {
   stance: Stance
 }
 
+/** A jury as it was asked for: `size` is null if the format decides. */
+export interface KeptJury {
+  size: number | null
+  /** One for each juror; empty for a default. */
+  models: string[]
+  swap: boolean
+  baseline: boolean
+}
+
+/** The service's name for the model of a juror, if those before it are named as well. */
+export const jurorField = (place: number): string => `jury.models[${place}]`
+
+export const NO_JURY: KeptJury = { size: null, models: [], swap: true, baseline: true }
+
 export interface Kept {
   format: string
   seats: KeptSeat[]
   host: Agent & { wanted: boolean }
   models: Record<string, string>
+  jury: KeptJury
 }
 
 /** Everything entered in this tab: a reload or the browser's Back must not lose it. */
@@ -30,6 +45,10 @@ export interface KeptDraft extends Kept {
   constraints: string
   record: '' | 'decision' | 'worklog'
 }
+
+/** The sizes to choose from; null is the format's own. */
+export const JURY_SIZES = [null, 0, 3, 5] as const
+export const MOST_JURORS = 11
 
 const DRAFT = 'moot.draft'
 const CAST = 'moot.cast'
@@ -102,8 +121,16 @@ function cast(found: Record<string, unknown>): Kept | null {
     seats: found.seats.slice(0, 12).map(seat),
     host: { ...agent(found.host), wanted: fields(found.host).wanted === true },
     models: Object.fromEntries(models) as Record<string, string>,
+    jury: jury(fields(found.jury)),
   }
 }
+
+const jury = ({ size, models, swap, baseline }: Record<string, unknown>): KeptJury => ({
+  size: oneOf(size, JURY_SIZES, null),
+  models: Array.isArray(models) ? models.slice(0, MOST_JURORS).map(text) : [],
+  swap: swap !== false,
+  baseline: baseline !== false,
+})
 
 export const keepCast = (kept: Kept): void => localStorage.setItem(CAST, JSON.stringify(kept))
 

@@ -47,6 +47,19 @@ export function spread(format: Format, seats: Seat[], host: Seat | null, known: 
   return all.map((seat, place) => voice(seat.name, given[place] ?? '', known))
 }
 
+/** Give each juror without a model one that sits on the jury least often, and that debated least. */
+export function empanel(jurors: string[], debaters: Voice[], known: Providers): Voice[] {
+  const times = (models: string[], model: string): number => models.filter((one) => one && family(one) === family(model)).length
+  const sitting = jurors.filter(Boolean)
+  const debated = debaters.map((one) => one.model)
+  return jurors.map((asked, place) => {
+    const rank = (model: string): number[] => [times(sitting, model), times(debated, model)]
+    const model = asked || (known.default.toSorted((a, b) => compare(rank(a), rank(b)))[0] ?? '')
+    if (!asked) sitting.push(model)
+    return voice(`juror ${place + 1}`, model, known)
+  })
+}
+
 const compare = (a: number[], b: number[]): number => a.map((one, place) => one - (b[place] ?? 0)).find((sign) => sign !== 0) ?? 0
 
 /** A provider alone means its default model. */

@@ -1,5 +1,6 @@
 /** Words and figures that several screens use. */
 import { hasSides } from '../api/rules'
+import { READINGS, readingAt } from './jury'
 import type { Debate, Failure, Participant, Place, Stance, Status, StopReason, Table, Turn, Usage } from '../api/types'
 
 const STATUSES: Record<Status, string> = {
@@ -57,7 +58,7 @@ export function stageWord(stage: string | null): string {
 }
 
 /** A debate's stages; if its rules are known, also those that it leaves out. */
-type Course = Pick<Table, 'stages'> & { rules?: Pick<Table['rules'], 'stages'> }
+type Course = Pick<Table, 'stages' | 'jury'> & { rules?: Pick<Table['rules'], 'stages'> }
 
 /** “Free debate · round 1 of 2”; a stage of one round has no round. */
 export const placeWords = ({ title, round, rounds }: Place): string =>
@@ -66,6 +67,8 @@ export const placeWords = ({ title, round, rounds }: Place): string =>
 /** Where a turn stands in its debate: the page's twin of `heading` in core/schedule.py. */
 export function headingOf(debate: Course, at: { stage: string | null; round: number | null }): string {
   const stage = debate.stages.find((one) => one.name === at.stage)
+  const reading = readingAt(debate, at)
+  if (reading) return `${titleOf(debate, at.stage)} · ${READINGS[reading]}`
   if (!stage || stage.rounds === 1 || at.round === null) return titleOf(debate, at.stage)
   return placeWords({ title: stage.title, round: at.round - stage.first_round + 1, rounds: stage.rounds })
 }
@@ -107,8 +110,8 @@ export function duration(seconds: number): string {
   return `${Math.floor(seconds / 3600)} h ${Math.round((seconds % 3600) / 60)} min`
 }
 
-export function seatOf(debate: Pick<Table, 'participants' | 'host'>, actor: string): Participant | undefined {
-  return debate.host?.id === actor ? debate.host : debate.participants.find((seat) => seat.id === actor)
+export function seatOf(debate: Pick<Table, 'participants' | 'host' | 'jury'>, actor: string): Participant | undefined {
+  return debate.host?.id === actor ? debate.host : [...debate.participants, ...(debate.jury?.seats ?? [])].find((seat) => seat.id === actor)
 }
 
 const ERRORS: Record<string, string> = {
@@ -127,6 +130,9 @@ const ERRORS: Record<string, string> = {
 
 /** A turn that was skipped or failed, in the transcript. */
 export const leftOut = (code: Failure['code'] | null): string => `This turn was left out. ${(code && ERRORS[code]) ?? ''}`.trim()
+
+/** A juror's ballot that failed. */
+export const noBallot = (code: Failure['code'] | null): string => `No valid ballot. ${(code && ERRORS[code]) ?? ''}`.trim()
 
 /** `DEBATE_WARN_X: there is …` → its sentence and its code. */
 export function warningWords(warning: string): { code: string; said: string } {

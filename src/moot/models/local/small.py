@@ -36,6 +36,8 @@ def retold(call: Call) -> Call:
     debate, step = call.debate, call.step
     if not step.instruction:
         return call  # no turn of the debate: somebody writes its report
+    if step.reading:
+        return call  # a juror reads blind, in an order of its own: what is told anew has names
     if step.answer != "text":
         mending = call.messages[-2:] if call.again else ()  # what was wrong with the last answer
         messages = (*_reading(call, _shaped(step, debate)), *mending)

@@ -152,6 +152,10 @@ class Checks:
         self._check_log(before, row)
         self._check_turns(known, row, writer)
         self._check_attempts(known, row)
+        if row["status"] == "ending" and name not in self.damaged:
+            self._check_cursor(name)
+        failed = json.loads(row["failure"])["actor"] if row["failure"] else ""
+        self.hold(not failed.startswith("juror"), "a juror pauses no debate", f"{name}: {failed}")
         most = json.loads(row["limits"]).get("max_total_tokens")
         if most and not known.unsure:  # what a lost worker spent is known only later
             used = row["input_tokens"] + row["output_tokens"]
@@ -218,10 +222,13 @@ class Checks:
             known.spoken.add(key)
         self.hold(len(known.spoken) == row["turns"], "turns are counted", name)
         if row["status"] == "running":
-            ask = self.world.backend.read
-            debate = ask(lambda conn: runs.load(conn, name))
-            rebuilt = schedule.rebuild(debate, ask(lambda conn: log.turns_after(conn, name, 0)))
-            self.hold(rebuilt == debate.cursor, "the cursor follows from the turns", name)
+            self._check_cursor(name)
+
+    def _check_cursor(self, name: str) -> None:
+        ask = self.world.backend.read
+        debate = ask(lambda conn: runs.load(conn, name))
+        rebuilt = schedule.rebuild(debate, ask(lambda conn: log.turns_after(conn, name, 0)))
+        self.hold(rebuilt == debate.cursor, "the cursor follows from the turns", name)
 
     def _check_attempts(self, known: Known, row: dict[str, Any]) -> None:
         name, before = row["id"], known.row
@@ -410,7 +417,33 @@ class Checks:
                 self._check_files(name)
             self._check_calls(row)
             self._check_blame(name)
+            self._check_votes(name)
         self._check_paid()
+
+    def _check_votes(self, name: str) -> None:
+        """Who votes, how often, and that a debate which can be decided is."""
+        read = self.world.backend.read
+        debate = read(lambda conn: runs.load(conn, name))
+        turns = read(lambda conn: log.turns_after(conn, name, 0))
+        if debate.jury:
+            self.world.count("jury")
+        votes = Counter(turn.actor for turn in turns if turn.stage.startswith("jury"))
+        jurors = {seat.id for seat in debate.jury.seats} if debate.jury else set[str]()
+        self.hold(votes.keys() <= jurors, "only jurors vote", f"{name}: {sorted(votes)}")
+        most = len(debate.jury.readings) if debate.jury else 0
+        often = max(votes.values(), default=0)
+        self.hold(often <= most, "a juror votes once in each reading", f"{name}: {votes}")
+        if debate.rules.result is None or debate.status != "completed":
+            return
+        if debate.stop_reason == "budget":
+            self.world.count("budget that ran out")
+        said = any(turn.status == "ok" and turn.kind == "speech" for turn in turns)
+        owed = said and debate.stop_reason != "ended_by_user"
+        decided = debate.outcome is not None
+        self.hold(decided or not owed, "what can be decided is", f"{name}: {debate.stop_reason}")
+        whole = votes == dict.fromkeys(jurors, most)
+        cut = not decided or debate.stop_reason == "budget"
+        self.hold(whole or cut, "every juror is asked", f"{name}: {votes}")
 
     def _check_blame(self, name: str) -> None:
         """Only the seat that every worker dies of is given up, not who spoke beside it."""

@@ -58,6 +58,19 @@ ask = "Take a position, once you have heard the others."
 """A format of the user's own: its stages may end early."""
 
 
+def with_jury(asked: dict[str, Any], chance: Random) -> dict[str, Any]:
+    """The same debate, perhaps with a jury; and then often with a budget that is too small for all
+    of it."""
+    if chance.random() < 0.6:
+        return asked
+    jury = {"swap": chance.random() < 0.8, "baseline": chance.random() < 0.6}
+    asked = {**asked, "jury": {"size": chance.choice((1, 2, 3, 3, 4)), **jury}}
+    if chance.random() < 0.4:
+        limits = {**asked["limits"], "max_total_tokens": chance.randint(2_000, 45_000)}
+        asked["limits"] = limits
+    return asked
+
+
 def request(chance: Random) -> dict[str, Any]:
     """A debate somebody may ask for: short, of any format but the council."""
     kind = chance.choice(("duel", "duel", "standard", "classic", "custom"))
@@ -89,6 +102,7 @@ class People:
         self._world = world
         self.debates: list[str] = []
         self._keys: dict[str, str] = {}
+        self._juries = Random(f"juries {world.seed}")  # noqa: S311  beside all else that is drawn
         self._readers: dict[str, int] = {}  # how far each has read
         self._reading: dict[str, tuple[Process, Callable[[], bool]]] = {}  # where each reads
 
@@ -135,6 +149,7 @@ class People:
         """What a server does for that verb. None: it needs a debate, and there is none."""
         chance = self._world.chance
         asked, again, key = request(chance), request(chance), f"key-{chance.randint(1, 2)}"
+        asked, again = with_jury(asked, self._juries), with_jury(again, self._juries)
         new: dict[str, Work] = {
             "make": lambda s: self._make(s, asked),
             "make twice": lambda s: self._make_twice(s, again, key),
@@ -197,8 +212,13 @@ class People:
             self._world.checks.hold(known == made, rule, key)
 
     async def _council(self, service: Service) -> None:
-        asked = {"problem": "What now?", "output_type": "decision", **BRISK}
-        self._known((await service.council(asked)).id)
+        asked: dict[str, Any] = {"motion": "What now?", "format": "council", "limits": dict(BRISK)}
+        asked = with_jury(asked, self._juries)
+        if "jury" in asked:
+            await self._make(service, asked)
+            return
+        own = {"problem": "What now?", "output_type": "decision", **BRISK}
+        self._known((await service.council(own)).id)
 
     async def _station(self, service: Service) -> None:
         for name in ("Ada", "Ben"):

@@ -100,6 +100,8 @@ class Vendor:
             self._process.kill()
             self._process.check_alive()
         usage = Usage(prompts.size(call.messages), self._world.chance.randint(20, 200), 0.001)
+        if call.step.answer == "ballot":  # it takes all that it may, as budgets must allow for
+            usage = replace(usage, output_tokens=call.max_tokens)
         if how in ("error", "failing", "refused"):
             await self._tempt(call)
         if how in ("error", "failing"):

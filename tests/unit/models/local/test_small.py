@@ -215,6 +215,29 @@ def test_a_second_try_shows_nothing_to_copy_and_leads_elsewhere() -> None:
     assert first.messages[-1].text.splitlines()[-1] != second.messages[-1].text.splitlines()[-1]
 
 
+def test_a_juror_reads_blind_whatever_its_size() -> None:
+    debate = juried_duel()
+    votes = [call for call in play(debate, talkative) if call.step.reading]
+    assert [call.step.reading for call in votes] == ["alone", "spoken", "swapped"]
+    for call in votes:
+        told = flat(call.messages)
+        assert "Ada" not in told
+        assert "Ben" not in told
+        assert ("Speaker A" in told) == (call.step.reading != "alone")
+
+
+def juried_duel() -> Debate:
+    return request.build(
+        debate_id="debate_20261115_120000_abcdef",
+        at=AT,
+        motion="Should the town close its high street to cars?",
+        rules=FormatFiles(Path("/nowhere")).get("duel"),
+        default_model="local",
+        normalize=lambda model: (model, None),
+        jury={"size": 1},
+    ).but(status="running")
+
+
 def test_an_answer_without_its_shape_is_shown_with_what_is_wrong() -> None:
     now, wave = next(steps_of(council()))
     call = call_of(wave.steps[0], now, Heard(), again=True)
