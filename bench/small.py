@@ -1,15 +1,15 @@
 """What a small model makes of moot's formats, with and without the care that is taken of it.
 
 `python -m bench.small duel --out after.json` holds ten duels with the model of this machine, on ten
-motions; `--plain` asks it as large models are asked. What was said is written to the file, with the
-time that it took and the calls that failed.
+motions; `--plain` asks it as large models are asked, and `--jury 3` has a jury judge each debate.
+What was said is written to the file, with the time that it took and the calls that failed.
 """
 
 import argparse
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -46,12 +46,14 @@ def _home() -> Generator[Settings]:
         yield mine.model_copy(update={"home": path, "model": "local", "local_base_url": None})
 
 
-async def _hold(service: Service, format: str, motion: str) -> dict[str, Any]:  # noqa: A002
+async def _hold(service: Service, format: str, motion: str, jury: int) -> dict[str, Any]:  # noqa: A002
     began = perf_counter()
-    if format == "council":
-        made = await service.council({"problem": motion, "output_type": "decision"})
-    else:
-        made = await service.create(motion, format=format)
+    made = await service.create(
+        motion,
+        format=format,
+        brief={"output_type": "decision"} if format == "council" else None,
+        jury={"size": jury} if jury else None,
+    )
     debate = await service.wait(made.id)
     took = perf_counter() - began
     turns = await service.turns(debate.id)
@@ -59,6 +61,7 @@ async def _hold(service: Service, format: str, motion: str) -> dict[str, Any]:  
     return {
         "motion": motion,
         "format": format,
+        **(await _judged(service, debate.id, turns) if jury else {}),
         "status": debate.status,
         "degraded": debate.degraded,
         "seconds": round(took, 1),
@@ -67,6 +70,14 @@ async def _hold(service: Service, format: str, motion: str) -> dict[str, Any]:  
         "failed": [one["error_code"] for one in tries if one["outcome"] == "failed"],
         "turns": [_turn(turn, debate.seat(turn.actor).stance) for turn in turns],
     }
+
+
+async def _judged(service: Service, debate_id: str, turns: Sequence[Turn]) -> dict[str, Any]:
+    """The verdict, and how many of the jury's ballots are valid."""
+    made = await service.verdict(debate_id)
+    cast = [turn for turn in turns if turn.stage == "jury"]
+    valid = sum(turn.status == "ok" for turn in cast)
+    return {"ballots": {"asked": len(cast), "valid": valid}, "verdict": made}
 
 
 def _turn(turn: Turn, stance: str) -> dict[str, Any]:
@@ -92,9 +103,17 @@ def _line(held: Mapping[str, Any]) -> str:
     failed = Counter(code.removeprefix("DEBATE_ERR_PROVIDER_").lower() for code in held["failed"])
     tries = ", ".join(f"{count} {code}" for code, count in failed.items()) or "none failed"
     speed = held["output_tokens"] / held["seconds"]
+    judged = ""
+    if made := held.get("verdict"):
+        ballots, jury = held["ballots"], made["jury"] or {}
+        judged = (
+            f", {ballots['valid']} of {ballots['asked']} ballots valid, {jury.get('valid', 0)} of "
+            f"{jury.get('asked', 0)} votes count, {made['outcome']}"
+        )
     return (
         f"{held['format']}, {state}, {held['seconds']:.0f} s, {len(held['turns'])} turns, "
-        f"{held['calls']} calls ({tries}), {speed:.1f} tokens a second in all: {held['motion']}"
+        f"{held['calls']} calls ({tries}), {speed:.1f} tokens a second in all{judged}: "
+        f"{held['motion']}"
     )
 
 
@@ -106,7 +125,7 @@ async def _main(asked: argparse.Namespace) -> None:
         voices = router(settings)
         async with open_service(settings, speaker=voices) as service:
             for motion in MOTIONS[asked.first :][: asked.count]:
-                held.append(await _hold(service, asked.format, motion))
+                held.append(await _hold(service, asked.format, motion, asked.jury))
                 _write(asked.out, held)
                 print(_line(held[-1]))
         if status := voices.embedded.describe():
@@ -119,6 +138,7 @@ if __name__ == "__main__":
     parser.add_argument("format", choices=("duel", "classic", "council"))
     parser.add_argument("--count", type=int, default=len(MOTIONS))
     parser.add_argument("--first", type=int, default=0, help="how many motions to leave out")
+    parser.add_argument("--jury", type=int, default=0, help="how many jurors judge each debate")
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--out", type=Path, required=True)
     asyncio.run(_main(parser.parse_args()))

@@ -384,7 +384,9 @@ class Checks:
         return {row["id"] for row in self.rows() if last(row["id"]) > row["last_seq"]}
 
     def at_rest(self) -> bool:
-        behind = self.behind() if self.world.restored else set[str]()
+        behind = self.behind()
+        if not self.world.restored:  # only a decision may be filed before it is committed, and a
+            behind &= self.damaged  # damaged row no longer shows that this is one
         for row in self.rows():
             if row["id"] in behind or row["status"] == "scheduled":
                 continue
