@@ -126,8 +126,6 @@ class Voice:
         given = _choices(step, debate, run.heard.turns)
         messages, heard = self._prompt(run, step, given)
         wrong = run.repairs.get(step.key)
-        if isinstance(wrong, ProviderShapeError):
-            messages = prompts.repair(messages, wrong.said, wrong.problem)
         seconds = step.seconds or debate.limits.max_turn_seconds
         call = Call(
             model=seat.model,
@@ -161,10 +159,16 @@ class Voice:
     def _prompt(
         self, run: Run, step: Step, given: Choices, debate: Debate | None = None
     ) -> tuple[tuple[Message, ...], tuple[Turn, ...]]:
-        """What a step is told, as far as it fits beside its answer and what its model thinks."""
+        """What a step is told, as far as it fits beside its answer and what its model thinks; then
+        its last answer and what is wrong with it, if that had not its shape."""
         debate = debate or run.debate
         window = self._window(run, step, debate.seat(step.actor))
-        return prompts.render(step, debate, run.heard, window, given, run.tokens(step, window))
+        room = run.tokens(step, window)
+        messages, heard = prompts.render(step, debate, run.heard, window, given, room)
+        wrong = run.repairs.get(step.key)
+        if isinstance(wrong, ProviderShapeError):
+            messages = prompts.repair(messages, wrong.said, wrong.problem)
+        return messages, heard
 
     def _window(self, run: Run, step: Step, seat: Participant) -> int:
         """The tokens that prompt and answer may take together, beside what the model thinks."""

@@ -105,7 +105,7 @@ def parted(wordings: Iterable[str], pairs: Iterable[Pair]) -> list[list[str]]:
     within = [pair for pair in pairs if pair <= set(words)]
     alone = [word for word in words if any(word in pair for pair in within)]
     if not alone:
-        return [words]
+        return [words] if words else []
     parts = {word: [word] for word in alone}
     rest: list[str] = []
     for word in words:

@@ -693,6 +693,36 @@ def test_the_order_of_arrival_and_of_jurors_never_matters(
             assert other["jury"][name] == made["jury"][name]
 
 
+WORDS = st.one_of(
+    st.sampled_from(["Go", "Go!", "Do not go", "Wait", "“Wait”", "other", U, "-", "…", "不去", "去"]),
+    st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=8),
+)
+GROUPS = st.lists(
+    st.fixed_dictionaries({"option": WORDS, "wordings": st.lists(WORDS, min_size=1, max_size=4)}),
+    max_size=4,
+)
+
+
+@given(
+    st.lists(WORDS, min_size=5, max_size=5),
+    st.lists(WORDS, min_size=5, max_size=5),
+    st.lists(st.lists(WORDS, max_size=3), min_size=5, max_size=5),
+    GROUPS,
+    WORDS,
+)
+def test_an_outcome_comes_out_whatever_was_said(
+    first: list[str], stands: list[str], rejects: list[list[str]], same: list[Any], choice: str
+) -> None:
+    """A reader may group what nobody stated, name what nobody said, or the same twice."""
+    debate = court()
+    answers: dict[str, Any] = {
+        f"{role}3": {"rejects": ruled_out} for role, ruled_out in zip(ROLES, rejects, strict=True)
+    }
+    judge = {"choice": "other", "otherOption": choice}
+    turns = hold(debate, stands, first=first, Synthesizer4={"same": same}, Judge5=judge, **answers)
+    reached(debate, turns)
+
+
 @pytest.mark.parametrize(
     "stands", [("Go", "Go", "Go", "Wait", "Wait"), ("Go", "Go", "Wait", "Wait", "Sell")]
 )
