@@ -18,6 +18,7 @@ from moot.errors import (
     ProviderAuthError,
     ProviderEmptyError,
     ProviderError,
+    ProviderShapeError,
     StateError,
     StorageError,
 )
@@ -255,14 +256,27 @@ def test_a_stage_that_sums_up_is_kept_if_it_fits(settings: Settings) -> None:
     go(scene(), 100_000)
 
 
-@pytest.mark.parametrize("format_", ["council", "duel"])
-def test_a_budget_holds_while_ballots_fail(settings: Settings, format_: str) -> None:
+def nothing() -> ProviderError:
+    return ProviderEmptyError("Nothing.")
+
+
+def shapeless() -> ProviderError:
+    """An answer that is shown to its juror again, with what is wrong with it."""
+    return ProviderShapeError("No ballot.", said="{" * 6000, problem="it is not JSON")
+
+
+@pytest.mark.parametrize(
+    ("format_", "fail"), [("council", nothing), ("duel", nothing), ("duel", shapeless)]
+)
+def test_a_budget_holds_while_ballots_fail(
+    settings: Settings, format_: str, fail: Callable[[], ProviderError]
+) -> None:
     """Two of three jurors never give a ballot, and each try takes all that it may."""
 
     async def scene() -> None:
         speaker = Metered(
             lambda call: (
-                ProviderEmptyError("Nothing.")
+                fail()
                 if call.step.reading == "swapped" or call.step.actor == "juror-2"
                 else None
             )
