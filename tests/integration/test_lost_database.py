@@ -11,6 +11,7 @@ from moot.core.change import Change
 from moot.core.debate import Debate
 from moot.core.status import FINAL
 from moot.engine import failpoints, finish
+from moot.errors import StateError
 from moot.settings import Settings
 from moot.store import schema
 from moot.store.reindex import examine
@@ -119,6 +120,12 @@ def test_a_council_that_died_between_files_and_commit_ends_as_filed(settings: Se
                 assert (await service.get(made.id)).status == "running"
         before = contents(settings.home)
         assert any(name.endswith("final-packet.json") for name in before)
+        async with engine(settings, council_speaker(), recover=False) as service:
+            for verb in (service.pause(made.id), service.pause(made.id, at_once=True),
+                         service.end(made.id)):  # fmt: skip
+                with pytest.raises(StateError, match="the decision is being filed"):
+                    await verb
+        assert contents(settings.home) == before, "it must not become another decision"
         speaker = council_speaker()
         async with engine(settings, speaker) as service:  # once the lease has run out
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from moot.core import schedule, status
 from moot.core.change import UNTRIED, Change, Spoken, join, lost, notice, obey, take, turn_to
 from moot.core.debate import Debate, Failure, Participant, Phase
-from moot.core.moves import commit, reach
+from moot.core.moves import commit, decides, reach
 from moot.core.schedule import Wave
 from moot.errors import StateError
 
@@ -36,6 +36,7 @@ def stop(debate: Debate, *, in_flight: bool, at: str) -> Change:
 def pause(debate: Debate, *, in_flight: bool, at: str) -> Change:
     """Like stop, but it can go on from the cursor. A stop that was accepted stands."""
     status.check(debate.status, "paused")
+    _not_decided(debate, "pause")
     if debate.wanted and in_flight:
         return Change(debate)
     wish = debate if debate.wanted == "stop" else debate.but(wanted="pause")
@@ -62,6 +63,7 @@ def end(debate: Debate, at: str) -> Change:
         return Change(debate)
     status.check(debate.status, "ending")
     _not_stopping(debate)
+    _not_decided(debate, "end")
     closing = take(debate).but(
         cursor=schedule.closing(debate),
         stop_reason="ended_by_user",
@@ -125,6 +127,16 @@ def _not_stopping(debate: Debate) -> None:
         raise StateError(
             "A stop was accepted: the debate stops once the step in flight is kept. "
             "Begin another one to go on with the question."
+        )
+
+
+def _not_decided(debate: Debate, verb: str) -> None:
+    """Once everybody has spoken, the decision may be among the files before it is committed; its
+    worker may even have died in between. It must not become another one."""
+    if decides(debate) and debate.cursor == schedule.END and debate.wanted != "stop":
+        raise StateError(
+            f"Everybody has spoken and the decision is being filed: there is nothing to {verb}. "
+            "Wait until the debate is completed."
         )
 
 
