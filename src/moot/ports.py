@@ -408,11 +408,14 @@ class Records(Protocol):
         turns: Sequence[Turn],
         events: Sequence[Event] = (),
         read: Read = None,
+        *,
+        ahead: bool = False,
     ) -> Filed | None:
         """Write all files of a debate, each whole or not at all. Blocking.
 
         `events` is what the log holds beside the turns. A report that cannot be made is left out.
-        Returns None if somebody filed what came later.
+        Returns None if somebody filed what came later. `ahead` of its commit, a decision is filed
+        only if there is none: of two workers, the first one's stands.
         """
         ...
 

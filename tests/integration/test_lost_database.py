@@ -14,6 +14,7 @@ from moot.engine import failpoints, finish
 from moot.errors import StateError
 from moot.settings import Settings
 from moot.store import schema
+from moot.store.files import Folder
 from moot.store.reindex import examine
 from moot.store.replay import read_folder
 from moot.testing.speaker import ScriptedSpeaker
@@ -138,6 +139,22 @@ def test_a_council_that_died_between_files_and_commit_ends_as_filed(settings: Se
         assert speaker.calls == []
         assert contents(settings.home) == before
         assert examine(settings.home, settings.database, made.id).issues == ()
+
+    go(work())
+
+
+def test_of_two_workers_that_file_a_decision_the_first_one_stands(settings: Settings) -> None:
+    """The slower one lost the debate while its thread stood still, and will not commit."""
+
+    async def work() -> None:
+        async with engine(settings, council_speaker()) as service:
+            debate = await service.wait((await service.council(COUNCIL)).id)
+            await until(lambda: read_folder(settings.home, debate.id).debate)
+            turns, events = await service.turns(debate.id), await finish.said(service._store, debate)
+        before = contents(settings.home)
+        late = debate.but(ended_at="2030-01-01T00:00:00.000Z")
+        assert Folder(settings.home).file(late, turns, events, ahead=True) is None
+        assert contents(settings.home) == before
 
     go(work())
 

@@ -152,8 +152,10 @@ def test_a_stop_that_comes_while_the_decision_is_filed_is_obeyed(settings: Setti
             turns: Sequence[Turn],
             events: Sequence[Event] = (),
             read: Read = None,
+            *,
+            ahead: bool = False,
         ) -> Filed | None:
-            filed = super().file(debate, turns, events, read)
+            filed = super().file(debate, turns, events, read, ahead=ahead)
             if debate.outcome:
                 damage(settings, "UPDATE debate_runs SET wanted = 'stop'")
             return filed

@@ -7,7 +7,7 @@ from typing import Literal
 from moot.core import moves, schedule
 from moot.core.change import Change, Decided
 from moot.core.debate import Debate, Failure, Phase, Turn
-from moot.core.events import TurnCommitted
+from moot.core.events import Event, TurnCommitted
 from moot.core.phases import phases, phases_due, stages_over
 from moot.core.status import StopReason
 from moot.core.times import iso
@@ -71,13 +71,21 @@ class Conclusion:
             events = await said(self._store, debate)
             events += [event for event in ending.events if not isinstance(event, TurnCommitted)]
             try:
-                await asyncio.to_thread(self._records.file, ending.debate, turns, events)
+                at = await asyncio.to_thread(self._filed, debate, ending.debate, turns, events)
             except StorageError as error:
                 unwritten = last_phases(debate, at, "failed")
                 await self.fail(run, "structural_failure", failure_of(error, 1, at), unwritten)
                 return
             failpoints.hit("filed")
         await self._ledger.commit(run, lambda row: decision(row, turns, fence, at))
+
+    def _filed(
+        self, debate: Debate, ended: Debate, turns: list[Turn], events: list[Event]
+    ) -> str:
+        """File a decision ahead of its commit. Returns when it was made: if another worker was
+        faster, its decision stands."""
+        self._records.file(ended, turns, events, ahead=True)
+        return self._records.ended_at(debate) or ended.ended_at or ended.updated_at
 
     async def fail(
         self, run: Run, reason: StopReason, failure: Failure, phases: list[Phase] | None = None

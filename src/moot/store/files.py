@@ -73,6 +73,8 @@ class Folder:
         turns: Sequence[Turn],
         events: Sequence[Event] = (),
         read: Read = None,
+        *,
+        ahead: bool = False,
     ) -> Filed | None:
         """Write all files of a debate; the manifest last, so that it never promises too much."""
         root = self._path(debate.id)
@@ -85,6 +87,8 @@ class Folder:
                 filed_seq = self.last_seq(debate.id)
                 if filed_seq > debate.last_seq:
                     return None  # somebody filed what came later
+                if ahead and filed_seq == debate.last_seq and self._ended_at(debate.id):
+                    return None  # somebody filed a decision before
                 layout = _layout(there) if filed_seq == debate.last_seq else LAYOUT
                 files = contents(debate, turns, events, read, layout)
                 filed = _filed(files.get(REPORT[0]))
@@ -137,8 +141,12 @@ class Folder:
         """When the debate ended by its files, if they go one entry further than the database."""
         if self.last_seq(debate.id) != debate.last_seq + 1:
             return None
+        return self._ended_at(debate.id)
+
+    def _ended_at(self, debate_id: str) -> str | None:
+        """When the debate was decided, by its files."""
         with suppress(*_DAMAGED):
-            filed = _parsed(self._path(debate.id) / "transcript.json")["debate"]
+            filed = _parsed(self._path(debate_id) / "transcript.json")["debate"]
             return (
                 filed["ended_at"] if filed["status"] == "completed" and filed["outcome"] else None
             )

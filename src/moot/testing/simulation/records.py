@@ -42,10 +42,12 @@ class SimulatedRecords(Folder):
         turns: Sequence[Turn],
         events: Sequence[Event] = (),
         read: Read = None,
+        *,
+        ahead: bool = False,
     ) -> Filed | None:
         self._process.check_alive()
         try:
-            return super().file(debate, turns, events, read)
+            return super().file(debate, turns, events, read, ahead=ahead)
         finally:
             self._world.checks.filed(debate.id)
             self._world.faults.tempt_filer(self._process)
