@@ -150,7 +150,8 @@ def test_of_two_workers_that_file_a_decision_the_first_one_stands(settings: Sett
         async with engine(settings, council_speaker()) as service:
             debate = await service.wait((await service.council(COUNCIL)).id)
             await until(lambda: read_folder(settings.home, debate.id).debate)
-            turns, events = await service.turns(debate.id), await finish.said(service._store, debate)
+            turns = await service.turns(debate.id)
+            events = await finish.said(service._store, debate)
         before = contents(settings.home)
         late = debate.but(ended_at="2030-01-01T00:00:00.000Z")
         assert Folder(settings.home).file(late, turns, events, ahead=True) is None
