@@ -23,9 +23,10 @@ from moot.engine.service import Service
 from moot.engine.supervise import Supervisor
 from moot.engine.tail import Tail
 from moot.errors import InputError
+from moot.models import endpoints
 from moot.models.local.places import HUB, PYPI, Places, pip_files, pip_index
 from moot.models.metered import MeteredSpeaker
-from moot.models.providers import VENDORS, Place, Providers, normalize
+from moot.models.providers import Place, Providers, Table
 from moot.models.router import Router
 from moot.models.understudy import Understudy
 from moot.ports import Bus, Clock, Dispatcher, Meter, Records, Speaker, Voices
@@ -109,14 +110,16 @@ def _bus(settings: Settings) -> Bus:
 
 def providers(settings: Settings) -> Providers:
     """What is known of the providers; raises InputError if MOOT_MODEL is not a model."""
+    table = endpoints.load(settings.home)
     if settings.model is not None:
-        _model("MOOT_MODEL", settings.model)
+        _model("MOOT_MODEL", settings.model, table)
     keys = {name: secret(key) or "" for name, key in settings.provider_keys.items()}
     urls = {**settings.provider_urls, "MOOT_LOCAL_BASE_URL": settings.local_base_url or ""}
     return Providers(
-        {one.name: key for one in VENDORS.values() if (key := _first(keys, one.keys))},
-        {one.name: url for one in VENDORS.values() if (url := _first(urls, [one.url]))},
+        {one.name: key for one in table if (key := _first(keys, one.keys))},
+        {one.name: url for one in table if (url := _first(urls, [one.url]))},
         settings.model,
+        table=table,
     )
 
 
@@ -134,10 +137,10 @@ def places(settings: Settings) -> Places:
     return Places(settings.hub_url or HUB, index)
 
 
-def _model(variable: str, model: str) -> str:
+def _model(variable: str, model: str, table: Table) -> str:
     """The model that a variable names, in its canonical spelling."""
     try:
-        return normalize(model)[0]
+        return table.normalize(model)[0]
     except InputError as error:
         raise InputError(f"{variable}: {error.message}", variable) from None
 
@@ -146,7 +149,7 @@ def _report_model(settings: Settings) -> str | None:
     """Who writes the reports; nobody, if that would be the understudy."""
     if settings.report_model is None:
         return None
-    model = _model("MOOT_REPORT_MODEL", settings.report_model)
+    model = _model("MOOT_REPORT_MODEL", settings.report_model, endpoints.load(settings.home))
     return None if model == UNDERSTUDY else model
 
 
@@ -214,7 +217,13 @@ async def open_service(
     if meter:
         speaker = MeteredSpeaker(speaker, meter.called)
     voices = Voices(
-        models.describe, normalize, models.bend, models.look, speaker.card, models.defaults, writer
+        models.describe,
+        models.providers.table.normalize,
+        models.bend,
+        models.look,
+        speaker.card,
+        models.defaults,
+        writer,
     )
     service = _service(
         settings, database, bus, dispatcher, clock or database, speaker, voices, meter, air, instead
@@ -253,9 +262,9 @@ def _service(
     formats = FormatFiles(settings.home, settings.disabled_formats)
     filer = Filer(store, records, keeper.holding, voices.writer)
     reporter = Reporter(store, filer, speaker, clock, voices.writer)
-    agents = Agents(library, clock, normalize)
+    agents = Agents(library, clock, voices.normalize)
     stations = Stations(
-        library, records, agents, bus, dispatcher, clock, formats, instead.new_id, normalize,
+        library, records, agents, bus, dispatcher, clock, formats, instead.new_id, voices.normalize,
         voices.defaults, voices.card, voices.look, voices.writer,
     )  # fmt: skip
     advancer = Advancer(

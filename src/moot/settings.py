@@ -19,7 +19,8 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from moot.models.providers import VENDORS
+from moot.models.endpoints import load
+from moot.models.providers import LOCAL
 
 SCHEMES = {
     "database_url": ("postgresql", "postgres"),
@@ -113,9 +114,10 @@ class Settings(BaseSettings):
     @classmethod
     def _of_providers(cls, given: dict[str, Any]) -> dict[str, Any]:
         values = {**environ, **given}
-        vendors = [vendor for vendor in VENDORS.values() if vendor.keys]
-        keys = {name: values[name] for one in vendors for name in one.keys if values.get(name)}
-        urls = {one.url: values[one.url] for one in vendors if values.get(one.url)}
+        table = load(Path(given.get("home") or "~/.moot").expanduser())
+        keys = {name: values[name] for one in table for name in one.keys if values.get(name)}
+        named = [one.url for one in table if one.url and one.name != LOCAL]
+        urls = {name: values[name] for name in named if values.get(name)}
         return {"provider_keys": keys, "provider_urls": urls, **given}
 
     @field_validator("home")

@@ -29,7 +29,7 @@ from moot.core.schedule import Wave, plan
 from moot.core.times import iso
 from moot.engine.service import Service
 from moot.errors import StorageError
-from moot.models.providers import normalize
+from moot.models.providers import VENDORS
 from moot.ports import Call, Reply, Say, Search
 from moot.settings import Settings
 from moot.store import attempts, log, runs, schema
@@ -359,7 +359,7 @@ def a_duel(settings: Settings) -> Debate:
         motion="Old or new?",
         rules=FormatFiles(settings.home).get("duel"),
         default_model="local",
-        normalize=normalize,
+        normalize=VENDORS.normalize,
         limits={"max_turns": 8},
     )
 

@@ -276,9 +276,7 @@ def test_a_budget_holds_while_ballots_fail(
     async def scene() -> None:
         speaker = Metered(
             lambda call: (
-                fail()
-                if call.step.reading == "swapped" or call.step.actor == "juror-2"
-                else None
+                fail() if call.step.reading == "swapped" or call.step.actor == "juror-2" else None
             )
         )
         async with engine(settings, speaker) as service:

@@ -27,8 +27,9 @@ SERVERS = {"postgres", "valkey"}
 def names() -> dict[str, str]:
     """Every variable that the settings read, with the field it sets."""
     found: dict[str, str] = {}
-    for vendor in VENDORS.values():
-        found |= dict.fromkeys(vendor.keys, "provider_keys") | {vendor.url: "provider_urls"}
+    for vendor in VENDORS:
+        found |= dict.fromkeys(vendor.keys, "provider_keys")
+        found |= {vendor.url: "provider_urls"} if vendor.url else {}
     for field, info in Settings.model_fields.items():
         alias = info.validation_alias
         if isinstance(alias, AliasChoices):

@@ -15,7 +15,7 @@ from moot.cli.target import Notices, filed, say, where
 from moot.core.debate import Debate
 from moot.core.rejudge import only_votes
 from moot.core.status import FINAL
-from moot.core.voices import UNDERSTUDY, family
+from moot.core.voices import UNDERSTUDY
 from moot.errors import MootError, StateError
 from moot.models.providers import VENDORS
 from moot.ports import Moot, ProviderStatus
@@ -24,7 +24,7 @@ from moot.wire import codec
 LIVE_PACE = 0.03
 """Seconds between the understudy's words on a terminal, so that a person can follow."""
 WORKER_SECONDS = 3.0  # then it is said that no worker has come
-_KEYS = [str(one.key) for one in VENDORS.values() if one.preference]
+_KEYS = [str(one.key) for one in VENDORS if 0 < one.preference <= 3]  # those that most have
 HINT = f'Set {", ".join(_KEYS[:-1])} or {_KEYS[-1]}, or run "moot model fetch".'
 
 
@@ -236,7 +236,8 @@ def who_speaks(debate: Debate, found: Sequence[ProviderStatus]) -> str:
 def _voice(model: str) -> str:
     if model == UNDERSTUDY:
         return "the understudy, which is not a model"
-    vendor, name = VENDORS.get(family(model)), model.partition(":")[2]
+    provider, _, name = model.partition(":")
+    vendor = VENDORS.find(provider)
     if vendor is None or not name:
         return model
     return f"{vendor.label if vendor.keys else vendor.name} ({name})"

@@ -13,7 +13,7 @@ from moot.core.voices import UNDERSTUDY
 from moot.models.local.catalog import Entry, catalog, entry, machine, suits
 from moot.models.local.fetch import Told
 from moot.models.local.weights import NONE, Model, Shelf
-from moot.models.providers import LOCAL, VENDORS, Providers
+from moot.models.providers import LOCAL, Providers
 from moot.settings import Settings
 
 
@@ -40,7 +40,7 @@ def needed(settings: Settings, shelf: Shelf, name: str | None = None) -> Entry:
 
 def _keys(known: Providers) -> str:
     """Whose keys are set, so that nothing else needs to speak."""
-    keys = [str(one.key) for one in VENDORS.values() if one.key and known.key(one.name)]
+    keys = [str(one.key) for one in known.table if one.key and known.key(one.name)]
     if not keys:
         return ""
     return f"{' and '.join(keys)} {'is' if len(keys) == 1 else 'are'} set, so no model is fetched."

@@ -42,8 +42,20 @@ class Card(Protocol):
 Cards = Callable[[str], Card]
 
 
+_FAMILIES = {
+    "claude": "claude", "gpt": "openai", "gemini": "gemini", "gemma": "gemini", "grok": "xai",
+    "mistral": "mistral", "mixtral": "mistral", "magistral": "mistral", "deepseek": "deepseek",
+    "llama": "llama", "qwen": "qwen", "kimi": "moonshot", "glm": "zai",
+}  # fmt: skip
+"""Whose models they are, by what their names hold: many providers serve models of others."""
+
+
 def family(model: str) -> str:
-    return model.partition(":")[0]
+    """Models of one family tend to make the same mistakes: it is who made a model, as far as its
+    name tells, and otherwise who serves it."""
+    provider, _, name = model.partition(":")
+    known = (made_by for mark, made_by in _FAMILIES.items() if mark in name.casefold())
+    return next(known, provider)
 
 
 def spread(

@@ -79,9 +79,7 @@ class Conclusion:
             failpoints.hit("filed")
         await self._ledger.commit(run, lambda row: decision(row, turns, fence, at))
 
-    def _filed(
-        self, debate: Debate, ended: Debate, turns: list[Turn], events: list[Event]
-    ) -> str:
+    def _filed(self, debate: Debate, ended: Debate, turns: list[Turn], events: list[Event]) -> str:
         """File a decision ahead of its commit. Returns when it was made: if another worker was
         faster, its decision stands."""
         self._records.file(ended, turns, events, ahead=True)

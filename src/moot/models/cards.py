@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from moot.core.format import Effort
-from moot.models.providers import LOCAL, VENDORS, Vendor
+from moot.models.providers import LOCAL, Vendor
 from moot.ports import ModelCard
 
 UNKNOWN_WINDOW = 128_000  # of a vendor's model that the price list does not have
@@ -25,16 +25,18 @@ _LEAST: tuple[tuple[str, Effort], ...] = (
     ("high", "high"),
 )  # the efforts that a vendor may take, and ours for each
 _THINKERS = re.compile(
-    r"gpt-oss|deepseek-r\d|qwq|qwen3(?!.*(?:instruct|coder))|magistral|thinking|reason",
+    r"gpt-(?:oss|[5-9])|\bo[134]\b|deepseek-r\d|qwq|qwen3(?!.*(?:instruct|coder))|magistral|thinking"
+    r"|(?<!non-)reason|grok-[4-9](?!.*non-reason)|kimi-k[3-9]|glm-[5-9]",
     re.IGNORECASE,
 )
 
 
-@lru_cache(maxsize=512)
-def vendor_card(vendor: str, name: str) -> ModelCard:
+def vendor_card(row: Vendor, name: str) -> ModelCard:
     """The card of a vendor's model. Prices are None if nobody published any."""
-    row = VENDORS[vendor]
-    return replace(_priced(f"{vendor}:{name}", row.prices, name), least=_least(row, name))
+    card = _priced(f"{row.name}:{name}", row.prices, name)
+    if own := row.priced.get(name):
+        card = replace(card, input_price=own.input / 1e6, output_price=own.output / 1e6)
+    return replace(card, window=row.window or card.window, least=_least(row, name))
 
 
 def _least(row: Vendor, name: str) -> Effort | None:
@@ -58,6 +60,7 @@ def _thinker(name: str) -> Effort | None:
     return "low" if _THINKERS.search(name) else None
 
 
+@lru_cache(maxsize=512)
 def _priced(model: str, provider: str, name: str) -> ModelCard:
     if not provider:
         return ModelCard(model, UNKNOWN_WINDOW, None, None)
@@ -85,7 +88,9 @@ def small_file(path: Path) -> bool:
         return True  # gone: whoever speaks next will tell
 
 
-def local_card(name: str, window: int | None = None, small: bool = False) -> ModelCard:
+def local_card(
+    name: str, window: int | None = None, small: bool = False, provider: str = LOCAL
+) -> ModelCard:
     """The card of a local server's model: free, with a small window unless the server tells."""
-    model = f"{LOCAL}:{name}" if name else LOCAL
+    model = f"{provider}:{name}" if name else provider
     return ModelCard(model, window or LOCAL_WINDOW, 0.0, 0.0, small, _thinker(name))

@@ -15,7 +15,7 @@ from pydantic_ai.models import Model
 
 from moot.errors import ProviderAuthError
 from moot.models.connection import http_client
-from moot.models.providers import LOCAL, VENDORS, Providers, Vendor
+from moot.models.providers import Providers, Vendor
 from moot.models.vendors import Make
 from moot.models.vendors.ollama import Translator
 
@@ -33,11 +33,11 @@ class Clients:
         self._make: dict[str, Make] = {}
         self._models: dict[tuple[str, str], Model[Any]] = {}
 
-    def http(self, vendor: str) -> httpx2.AsyncClient:
-        """The client for that vendor. A local server is never reached through a proxy, and over a
-        new connection each time: llama.cpp closes one that it has kept just when it is used again,
-        and a new one costs nothing there."""
-        outside = vendor != LOCAL
+    def http(self, *, local: bool = False) -> httpx2.AsyncClient:
+        """The client for a vendor or a server. A local server is never reached through a proxy, and
+        over a new connection each time: llama.cpp closes one that it has kept just when it is used
+        again, and a new one costs nothing there."""
+        outside = not local
         with self._opening:
             if outside not in self._http:
                 self._http[outside] = http_client(trust_env=outside, kept=100 if outside else 0)
@@ -45,14 +45,14 @@ class Clients:
 
     async def model(
         self,
-        vendor: str,
+        vendor: Vendor,
         name: str,
         base_url: str = "",
         key: str = "none",
         windows: Mapping[str, int] | None = None,
     ) -> Model[Any]:
         """The model to call; `base_url` and `key` are a local server's, `windows` an Ollama's."""
-        place = f"{vendor} {base_url}"
+        place = f"{vendor.name} {base_url}"
         if (place, name) not in self._models:
             if place not in self._make:
                 _keep(self._make)  # a child listens elsewhere each time
@@ -70,15 +70,15 @@ class Clients:
             await client.aclose()
 
     def _prepare(
-        self, place: str, vendor_name: str, url: str, key: str, windows: Mapping[str, int] | None
+        self, place: str, vendor: Vendor, url: str, key: str, windows: Mapping[str, int] | None
     ) -> None:
         with _importing:
             if place in self._make:
                 return
-            vendor, http = VENDORS[vendor_name], self.http(vendor_name)
-            if vendor.keys:
-                key = _key(self._providers, vendor)
-                url = self._providers.base_url(vendor_name) or vendor.address
+            http = self.http(local=vendor.local)
+            if not vendor.local:
+                key = _key(self._providers, vendor) if vendor.keys else "none"
+                url = _url(self._providers, vendor)
             if windows is not None:
                 http = http_client(trust_env=False, transport=Translator(http, url, windows))
             api = import_module(f"moot.models.vendors.{vendor.api}")
@@ -89,6 +89,14 @@ def _keep(cache: dict[Any, Any]) -> None:
     """Make room for one more: the oldest go."""
     while len(cache) >= _MODELS_KEPT:
         del cache[next(iter(cache))]
+
+
+def _url(providers: Providers, vendor: Vendor) -> str:
+    """The address, or an error that names the variable; its sentence is ended by the router."""
+    url = providers.base_url(vendor.name) or vendor.address
+    if not url:
+        raise ProviderAuthError(f"There is no address for {vendor.label}. Set {vendor.url}")
+    return url
 
 
 def _key(providers: Providers, vendor: Vendor) -> str:

@@ -28,7 +28,7 @@ from moot.errors import (
     ProviderUnsaidError,
 )
 from moot.models.connection import TooMuchError, WireError
-from moot.models.providers import LOCAL, Vendor
+from moot.models.providers import Vendor
 
 _TOO_LONG = (
     "context size",
@@ -108,6 +108,13 @@ NOT_ACCEPTED = Said(
 )
 
 
+def _mend(vendor: Vendor) -> str:
+    """What helps if it cannot be reached."""
+    if not vendor.local:
+        return "Check the network connection"
+    return f"Start it, or set {vendor.url}" if vendor.url else "Start it, or change its base_url"
+
+
 class Failures:
     """The errors of one call to one vendor's model, each with what the call used all the same."""
 
@@ -126,19 +133,18 @@ class Failures:
         seconds: float = 0.0,
     ) -> ProviderError:
         vendor, spent = self._vendor, self._spent
-        local = vendor.name == LOCAL
         return said.kind(
             said.sentence.format(
                 Who=vendor.opening,
                 who=vendor.label,
                 model=self._name,
-                url=vendor.url,
+                url=vendor.url or "its address",
                 key=vendor.key,
                 then=self._then,
                 seconds=seconds,
                 seen=f" (status {status})" if status else "",
                 wait=f"Wait {math.ceil(retry_after)} seconds" if retry_after else "Wait a little",
-                mend=f"Start it, or set {vendor.url}" if local else "Check the network connection",
+                mend=_mend(vendor),
             ),
             retry_after=retry_after,
             input_tokens=spent.input_tokens,

@@ -65,6 +65,8 @@ def settings(vendor: Vendor, call: Call, budget: Thinking) -> ModelSettings:
     if vendor.thinks:
         asked = budget.tokens and call.effort not in (None, "none")
         chosen["thinking"] = call.effort if asked else False
+    elif vendor.effort and budget.tokens and call.effort not in (None, "none"):
+        chosen["openai_reasoning_effort"] = call.effort
     if vendor.cache_key:
         chosen[vendor.cache_key] = f"{call.debate.id}:{call.step.actor}"[:64]
     return cast(ModelSettings, chosen)

@@ -2,13 +2,13 @@
 
 import difflib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from moot.errors import InputError
 
@@ -17,6 +17,15 @@ LOCAL = "local"
 MAX_NAME = 200
 Place = Literal["server", "worker", "command"]
 """The process that makes the calls: keys must be set in its environment."""
+
+
+class Price(BaseModel):
+    """What a model costs, in USD per million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
 
 
 class Vendor(BaseModel):
@@ -29,13 +38,18 @@ class Vendor(BaseModel):
     label: str
     api: str
     keys: tuple[str, ...] = ()
-    url: str
+    url: str = ""
     address: str = ""
     model: str = ""
+    models: tuple[str, ...] = ()
     prices: str = ""
+    priced: Mapping[str, Price] = {}
+    window: int | None = None
     preference: int = 0
     inline_system: bool = False
     thinks: str = ""
+    structured: bool = True
+    effort: bool = False
     strict: bool = False
     cache_key: str = ""
     settings: Mapping[str, Any] = {}
@@ -48,7 +62,55 @@ class Vendor(BaseModel):
     @property
     def opening(self) -> str:
         """The label as it stands at the start of a sentence."""
-        return self.label[0].upper() + self.label[1:]
+        article, _, rest = self.label.partition(" ")
+        return f"The {rest}" if article == "the" else self.label
+
+    @property
+    def local(self) -> bool:
+        """Whether it is a server that somebody runs, and that needs neither a key nor money."""
+        return not self.keys and not self.priced
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The providers by their names, and those of the user's own that cannot be used."""
+
+    rows: Mapping[str, Vendor]
+    problems: Mapping[str, str] = field(default_factory=dict[str, str])  # by name: what is wrong
+
+    def __iter__(self) -> Iterator[Vendor]:
+        return iter(self.rows.values())
+
+    def __getitem__(self, name: str) -> Vendor:
+        return self.rows[name]
+
+    def find(self, provider: str) -> Vendor | None:
+        """The provider of that name or alias."""
+        wanted = provider.lower()
+        return next((one for one in self if wanted in (one.name, *one.aliases)), None)
+
+    def normalize(self, model: str) -> tuple[str, str | None]:
+        """The canonical "provider:name"; there is never a warning, see `Router.bend`.
+
+        A bare provider gives its default model. A bare `local` stays: what it means is found out
+        when it speaks. An unknown provider is an InputError that names the nearest one.
+        """
+        provider, name = split(model)
+        vendor = self.find(provider)
+        if vendor is None:
+            raise InputError(self._unknown(provider), field="model")
+        name = name or vendor.model
+        return (f"{vendor.name}:{name}" if name else vendor.name), None
+
+    def _unknown(self, provider: str) -> str:
+        if wrong := self.problems.get(provider.lower()):
+            return wrong
+        known = [one for row in self for one in (row.name, *row.aliases)]
+        nearest = difflib.get_close_matches(provider.lower(), known, 1, cutoff=0.0)[0]
+        return (
+            f'There is no provider "{provider}"; the nearest is {nearest}. '
+            f'A model is "provider:name", and the providers are {", ".join(self.rows)}.'
+        )
 
 
 def read(text: str) -> dict[str, Vendor]:
@@ -57,13 +119,8 @@ def read(text: str) -> dict[str, Vendor]:
     return {row.name: row for row in rows}
 
 
-VENDORS = read(files("moot.models").joinpath("providers.toml").read_text("utf-8"))
-
-
-def find(provider: str) -> Vendor | None:
-    """The provider of that name or alias."""
-    wanted = provider.lower()
-    return next((one for one in VENDORS.values() if wanted in (one.name, *one.aliases)), None)
+VENDORS = Table(read(files("moot.models").joinpath("providers.toml").read_text("utf-8")))
+"""The providers that moot knows."""
 
 
 def split(model: str) -> tuple[str, str]:
@@ -76,26 +133,6 @@ def split(model: str) -> tuple[str, str]:
         )
     provider, _, name = (part.strip() for part in model.partition(":"))
     return provider, name
-
-
-def normalize(model: str) -> tuple[str, str | None]:
-    """The canonical "provider:name"; there is never a warning, see `Router.bend`.
-
-    A bare provider gives its default model. A bare `local` stays: what it means is found out when
-    it speaks. An unknown provider is an InputError that names the nearest one.
-    """
-    provider, name = split(model)
-    vendor = find(provider)
-    if vendor is None:
-        known = [one for row in VENDORS.values() for one in (row.name, *row.aliases)]
-        nearest = difflib.get_close_matches(provider.lower(), known, 1, cutoff=0.0)[0]
-        raise InputError(
-            f'There is no provider "{provider}"; the nearest is {nearest}. '
-            f'A model is "provider:name", and the providers are {", ".join(VENDORS)}.',
-            field="model",
-        )
-    name = name or vendor.model
-    return (f"{vendor.name}:{name}" if name else vendor.name), None
 
 
 def then(place: Place | None, debate_id: str) -> str:
@@ -118,6 +155,7 @@ class Providers:
         default_factory=dict[str, str], repr=False
     )  # may hold passwords
     default_model: str | None = None  # for a seat that names none; unset: by the keys
+    table: Table = VENDORS
     place: Place | None = None  # None: a program of somebody's own
 
     def key(self, vendor: str) -> str | None:
@@ -132,10 +170,11 @@ class Providers:
         """The models of seats that name none, to be taken in turn: the one that was set, else those
         of the vendors that have a key, else `local`."""
         if self.default_model:
-            return (normalize(self.default_model)[0],)
-        ring = sorted(VENDORS.values(), key=lambda vendor: vendor.preference)
-        keyed = [one.name for one in ring if one.preference and self.key(one.name)]
-        return tuple(normalize(name)[0] for name in keyed) or (LOCAL,)
+            return (self.table.normalize(self.default_model)[0],)
+        ring = sorted(self.table, key=lambda vendor: vendor.preference)
+        keyed = [one for one in ring if one.preference and self.key(one.name)]
+        found = [f"{one.name}:{name}" for one in keyed for name in one.models or (one.model,)]
+        return tuple(found) or (LOCAL,)
 
 
 def shown(url: str) -> str:

@@ -29,11 +29,8 @@ from moot.models.local.small import retold
 from moot.models.local.weights import Model
 from moot.models.providers import (
     LOCAL,
-    VENDORS,
     Providers,
     Vendor,
-    find,
-    normalize,
     shown,
     split,
     then,
@@ -53,9 +50,15 @@ class Router:
         self.defaults = providers.defaults()
         self.embedded = Embedded(home, self._load)
         self._understudy = understudy
+        self._table = providers.table
         self._local = LocalServer(providers.base_url(LOCAL), self._fetch)
+        self._servers = {  # those that have a name of their own
+            row.name: LocalServer(providers.base_url(row.name) or row.address, self._fetch)
+            for row in self._table
+            if row.local and row.name != LOCAL
+        }
         self._clients: Clients | None = None
-        self._windows: dict[str, int] = {}  # of Ollama's models, as they are asked for
+        self._windows: dict[str, dict[str, int]] = {}  # of Ollamas' models, as they are asked for
         self._queues: dict[tuple[str, int], asyncio.Semaphore] = {}
         self._thoughtless: set[str] = set()  # models that turned out unable to think
 
@@ -65,9 +68,11 @@ class Router:
             vendor, name = self._resolve(model)
         except InputError:
             return ModelCard(model, UNKNOWN_WINDOW, None, None)  # whoever calls it is told
-        if vendor.name != LOCAL:
-            card = vendor_card(vendor.name, name)
+        if not vendor.local:
+            card = vendor_card(vendor, name)
             return replace(card, least=None) if card.model in self._thoughtless else card
+        if vendor.name != LOCAL:
+            return self._served_card(vendor, name)
         server = self._local.known
         if f"{LOCAL}:{name}" == UNDERSTUDY:
             return self._understudy.card(UNDERSTUDY)
@@ -78,7 +83,7 @@ class Router:
         if server is None:
             return local_card(name)
         name = name or server.first or ""
-        window = self._windows.get(name) or server.windows.get(name)
+        window = self._window(server, name)
         return local_card(name, window, name in server.small)
 
     async def speak(self, call: Call, say: Say) -> Reply:
@@ -106,7 +111,7 @@ class Router:
             return await self.embedded.speak(voice, call, say)
         if voice.card.small:
             call = retold(call)
-        queue = self._queue() if vendor.name == LOCAL else None
+        queue = self._queue(vendor) if vendor.local else None
         if queue is None:
             return await self._hear(voice, call, say, began)
         call.allow(math.inf)
@@ -143,8 +148,8 @@ class Router:
         The name is kept if a local server can be asked for it.
         """
         provider, name = split(model)
-        if find(provider):
-            return normalize(model)
+        if self._table.find(provider):
+            return self._table.normalize(model)
         server = await self._local.find() if name else None
         instead = "local speaks in its place"
         if server:
@@ -153,7 +158,7 @@ class Router:
             instead += f" (no server was found that could speak {name})"
         return (f"{LOCAL}:{name}" if server else LOCAL), (
             f'{WARN_PROVIDER_NORMALIZED}: there is no provider "{provider}" '
-            f"(there are {', '.join(VENDORS)}), so {instead}."
+            f"(there are {', '.join(self._table.rows)}), so {instead}."
         )
 
     async def describe(self, measure: bool = False) -> list[ProviderStatus]:
@@ -165,10 +170,26 @@ class Router:
                 await self.embedded.measure()
             except ProviderError as error:
                 local = ProviderStatus(LOCAL, False, LOCAL, error.message)
+        own = [one for one in self._table if one.local and self._is_set(one)]
         return [
-            *(self._describe(vendor) for vendor in VENDORS.values() if vendor.keys),
+            *(self._describe(one) for one in self._table if one.keys and self._is_shown(one)),
+            *[await self._describe_server(one) for one in own],
+            *(ProviderStatus(name, False, name, why) for name, why in self._table.problems.items()),
             local or await self._describe_local(),
         ]
+
+    def _is_shown(self, vendor: Vendor) -> bool:
+        """Whether a provider is told of before it is asked for: it has a key, or is the user's own,
+        or one of the first that people try."""
+        known = vendor.url != ""
+        return (
+            not known or 0 < vendor.preference <= 3 or self.providers.key(vendor.name) is not None
+        )
+
+    def _is_set(self, vendor: Vendor) -> bool:
+        """Whether somebody said where that server is; of the usual places, `local` tells."""
+        own = not vendor.url or self.providers.base_url(vendor.name) is not None
+        return own and vendor.name != LOCAL
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -178,8 +199,9 @@ class Router:
             await clients.aclose()
 
     def _resolve(self, model: str) -> tuple[Vendor, str]:
-        provider, _, name = normalize(model or self.defaults[0])[0].partition(":")
-        return VENDORS[provider], name
+        canonical, _ = self._table.normalize(model or self.defaults[0])
+        provider, _, name = canonical.partition(":")
+        return self._table[provider], name
 
     def _own(self, name: str, server: Server | None) -> Model | None:
         """The model of this machine, if it is what is meant: no server was set or found, or none
@@ -191,9 +213,25 @@ class Router:
             return None
         return model
 
-    def _queue(self) -> asyncio.Semaphore | None:
+    def _server(self, vendor: Vendor) -> LocalServer:
+        return self._servers.get(vendor.name, self._local)
+
+    def _window(self, server: Server, name: str) -> int | None:
+        return self._windows.get(server.base_url, {}).get(name) or server.windows.get(name)
+
+    def _served_card(self, vendor: Vendor, name: str) -> ModelCard:
+        """The card of a model on a server that has a name of its own."""
+        server = self._server(vendor).known
+        if server is None:
+            return local_card(name, vendor.window, provider=vendor.name)
+        name = name or server.first or ""
+        window = self._window(server, name)
+        small = name in server.small
+        return local_card(name, vendor.window or window, small, vendor.name)
+
+    def _queue(self, vendor: Vendor) -> asyncio.Semaphore | None:
         """Where calls wait for a local server that answers so many at once."""
-        server = self._local.known
+        server = self._server(vendor).known
         if server is None or server.slots is None:
             return None
         place = server.base_url, server.slots
@@ -202,28 +240,57 @@ class Router:
     async def _voice(self, vendor: Vendor, name: str) -> "Line | Model | None":
         """The model at the other end, or of this machine; None if the understudy steps in."""
         base_url, windows = "", None
-        if vendor.name == LOCAL:
-            place = await self._local_model(name)
+        if vendor.local:
+            own = vendor.name == LOCAL
+            place = await (self._local_model(name) if own else self._served_model(vendor, name))
             if place is None or isinstance(place, Model):
                 return place
             base_url, name = place
-            if self._local.known and self._local.known.kind == "Ollama":
+            known = self._server(vendor).known
+            if known and known.kind == "Ollama":
                 windows = await self._ollama_windows(base_url, name)
         clients = await self._load()
         from moot.models.speak import Line
 
-        model = await clients.model(vendor.name, name, base_url, windows=windows)
+        model = await clients.model(vendor, name, base_url, windows=windows)
         card = self.card(f"{vendor.name}:{name}")
         return Line(model, vendor, name, card, place=self.providers.place)
 
     async def _ollama_windows(self, base_url: str, name: str) -> dict[str, int]:
-        if name not in self._windows:
+        known = self._windows.setdefault(base_url, {})
+        if name not in known:
             clients = await self._load()
             from moot.models.vendors.ollama import look_up
 
-            if window := await look_up(clients.http(LOCAL), base_url, name):
-                self._windows[name] = window
-        return self._windows
+            if window := await look_up(clients.http(local=True), base_url, name):
+                known[name] = window
+        return known
+
+    async def _served_model(self, vendor: Vendor, name: str) -> tuple[str, str]:
+        """Where a server that has a name of its own is, and its model."""
+        place = self._server(vendor)
+        if name and place.base_url:
+            await place.find()  # so that its card and its slots are known
+            return place.base_url, name
+        server = await place.find()
+        if server and server.first:
+            return server.base_url, server.first
+        raise ProviderUnavailableError(self._unserved(vendor) + ", then restart the speaker.")
+
+    def _unserved(self, vendor: Vendor) -> str:
+        place, mend = shown(self._server(vendor).base_url or ""), f"set {vendor.url}"
+        if not vendor.url:
+            mend = "change its base_url"
+        return f"{vendor.opening} does not answer at {place}, or has no model. Start it, or {mend}"
+
+    async def _describe_server(self, vendor: Vendor) -> ProviderStatus:
+        server = await self._server(vendor).find()
+        if server and server.first:
+            detail = f"{vendor.opening} answers at {shown(server.base_url)}."
+            small = server.first in server.small
+            model = vendor.model or server.first
+            return ProviderStatus(vendor.name, True, f"{vendor.name}:{model}", detail, small)
+        return ProviderStatus(vendor.name, False, vendor.name, f"{self._unserved(vendor)}.")
 
     async def _local_model(self, name: str) -> tuple[str, str] | Model | None:
         """Where a local model is served, and its name; or the model of this machine."""
@@ -256,7 +323,7 @@ class Router:
 
     async def _fetch(self, url: str, seconds: float) -> Any:
         clients = await self._load()
-        answer = await clients.http(LOCAL).get(url, timeout=seconds)
+        answer = await clients.http(local=True).get(url, timeout=seconds)
         return answer.raise_for_status().json()
 
     def _describe(self, vendor: Vendor) -> ProviderStatus:
@@ -264,7 +331,8 @@ class Router:
         detail = (
             f"{vendor.key} is set." if works else f"Set {vendor.key} to let {vendor.label} speak."
         )
-        return ProviderStatus(vendor.name, works, f"{vendor.name}:{vendor.model}", detail)
+        model = self._table.normalize(vendor.name)[0]
+        return ProviderStatus(vendor.name, works, model, detail)
 
     async def _describe_local(self) -> ProviderStatus:
         server = await self._local.find()

@@ -32,7 +32,7 @@ from moot.models import failures
 from moot.models.connection import Exchange, hanging_up
 from moot.models.failures import Failures, interrupted
 from moot.models.payload import Thinking, prompt, settings, shape, takes_system
-from moot.models.providers import LOCAL, Place, Vendor, then
+from moot.models.providers import Place, Vendor, then
 from moot.ports import Call, ModelCard, Reply, Say
 
 _CLOSING_SECONDS = 0.2  # for a cancelled call to let go of its connection
@@ -285,8 +285,8 @@ def _thought(heard: _Heard, response: ModelResponse | None, told: int) -> int:
 
 def _cost(line: Line, response: ModelResponse) -> float | None:
     """What the price list says of a metered call, its cached parts included."""
-    if line.vendor.name == LOCAL:
-        return 0.0
+    if not line.vendor.prices:  # free, or the card says what the user pays
+        return None
     try:
         return float(response.cost().total_price)
     except (LookupError, ValueError, TypeError, AssertionError, ArithmeticError):

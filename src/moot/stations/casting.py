@@ -115,6 +115,10 @@ def agent(asked: Mapping[str, Any], at: str, before: Agent, normalize: Normalize
     return replace(changed, model=made)
 
 
+_TAG = re.compile(r"(?:latest|\d+(?:x\d+)?(?:\.\d+)?[bm])(?:-.*)?", re.IGNORECASE)
+"""What follows the colon in the name of a model of Ollama's, such as mistral:7b."""
+
+
 def _provided(provider: str, model: str | None, before: str, normalize: Normalize) -> str:
     """`provider:name` of a provider and, if one is given, a name; both may say the provider."""
     if not provider:
@@ -125,7 +129,7 @@ def _provided(provider: str, model: str | None, before: str, normalize: Normaliz
     if model is None:
         return before if _provider(before, normalize)[0] == wanted else provider
     named, known = _provider(model, normalize)
-    if known and named != wanted:
+    if known and named != wanted and not _TAG.fullmatch(model.partition(":")[2]):
         raise InputError(f"The provider is {provider}, and the model says {model}.", "provider")
     if not model or named == wanted:
         return model or provider

@@ -694,7 +694,9 @@ def test_the_order_of_arrival_and_of_jurors_never_matters(
 
 
 WORDS = st.one_of(
-    st.sampled_from(["Go", "Go!", "Do not go", "Wait", "“Wait”", "other", U, "-", "…", "不去", "去"]),
+    st.sampled_from(
+        ["Go", "Go!", "Do not go", "Wait", "“Wait”", "other", U, "-", "…", "不去", "去"]
+    ),
     st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=8),
 )
 GROUPS = st.lists(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from moot.errors import InputError
-from moot.models.providers import normalize
+from moot.models.providers import VENDORS
 from moot.stations.casting import agent
 from moot.stations.station import Agent
 from moot.wire.codec_station import shown_agent
@@ -42,18 +42,18 @@ REFUSED: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize(("asked", "before", "model"), TAKEN)
 def test_a_provider_and_a_name_are_one_model(asked: Any, before: str, model: str) -> None:
-    made = agent(asked, AT, Agent("ada", "Ada", model=before), normalize)
+    made = agent(asked, AT, Agent("ada", "Ada", model=before), VENDORS.normalize)
     assert made.model == model
     shown = shown_agent(made)
     assert shown["provider"] == model.partition(":")[0]
     again = {name: shown[name] for name in ("provider", "model")}
     assert (
-        agent(again, AT, Agent("ben", "Ben"), normalize).model == model
+        agent(again, AT, Agent("ben", "Ben"), VENDORS.normalize).model == model
     )  # what is shown can be given
 
 
 @pytest.mark.parametrize("asked", REFUSED)
 def test_two_providers_are_refused(asked: dict[str, Any]) -> None:
     with pytest.raises(InputError) as error:
-        agent(asked, AT, Agent("ada", "Ada"), normalize)
+        agent(asked, AT, Agent("ada", "Ada"), VENDORS.normalize)
     assert error.value.field in ("provider", "model")

@@ -66,7 +66,7 @@ class Embedded:
             model, card = child.model, self.card(child.model)
             call.allow(call.seconds)
             began = asyncio.get_running_loop().time()
-            voice = await clients.model(LOCAL, model.name, child.base_url, child.key)
+            voice = await clients.model(VENDOR, model.name, child.base_url, child.key)
             if card.small:
                 call = retold(call)
             if call.schema:
@@ -91,7 +91,7 @@ class Embedded:
         }
         async with self.llama.slot(model) as child:
             try:
-                answer = await clients.http(LOCAL).post(
+                answer = await clients.http(local=True).post(
                     f"{child.base_url}/chat/completions",
                     json=asked,
                     headers={"Authorization": f"Bearer {child.key}"},

@@ -9,17 +9,16 @@ from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 from moot.models.providers import Vendor
 from moot.models.vendors import Make
 
-_PROFILE = OpenAIModelProfile(
-    supports_json_schema_output=True,  # by grammar; llama.cpp, Ollama and vLLM all have it
-    openai_chat_supports_max_completion_tokens=False,  # they know `max_tokens`
-    openai_chat_streaming_requires_finish_reason=True,  # else a stream cut half-way looks whole
-)
-
 
 def connect(vendor: Vendor, key: str, url: str, http: AsyncClient) -> Make:
     # Blank, not None: for None the SDK would send the person's OpenAI organization along.
     client = AsyncOpenAI(
         api_key=key, organization="", project="", base_url=url, http_client=http, max_retries=0
     )
-    provider = OpenAICompatibleProvider(vendor.name, openai_client=client, profile=_PROFILE)
+    profile = OpenAIModelProfile(
+        supports_json_schema_output=vendor.structured,  # llama.cpp, Ollama and vLLM: by grammar
+        openai_chat_supports_max_completion_tokens=False,  # they know `max_tokens`
+        openai_chat_streaming_requires_finish_reason=True,  # else a stream cut half-way looks whole
+    )
+    provider = OpenAICompatibleProvider(vendor.name, openai_client=client, profile=profile)
     return lambda name: OpenAIChatModel(name, provider=provider)
