@@ -94,8 +94,8 @@ def _first(scene: Scene, step: Step, debate: Debate, heard: Sequence[Turn], give
     choice = order(debate, step.actor, step.reading, given)[0]
     if step.reading == "alone":
         return cast(scene, choice, [], [], [])
-    mine = [turn.seq for turn in heard if given.held.get(turn.actor) == choice and turn.round < 4]
-    others = [turn.seq for turn in heard if given.held.get(turn.actor, choice) != choice]
+    mine = [t.number for t in heard if given.held.get(t.actor) == choice and t.round < 4]
+    others = [turn.number for turn in heard if given.held.get(turn.actor, choice) != choice]
     return cast(scene, choice, mine[:1], [], others[:1])
 
 
@@ -112,11 +112,11 @@ def _longest(
         return None
     blind = blindfold(debate, step.actor, step.reading, given)
     read = [(turn, text) for _, turn, text in speeches(debate, heard, blind)]
-    turn, text = max(read, key=lambda one: (len(one[1]), one[0].seq))
-    against = [turn.seq] if scene.chance.random() < 0.5 else []
+    turn, text = max(read, key=lambda one: (len(one[1]), one[0].number))
+    against = [turn.number] if scene.chance.random() < 0.5 else []
     words = stood(scene, turn)
     near = [one for one in given.options if words.startswith(one) or one.startswith(words)]
-    return cast(scene, near[0], [turn.seq], [text.splitlines()[-1]], against)
+    return cast(scene, near[0], [turn.number], [text.splitlines()[-1]], against)
 
 
 def _majority(
@@ -127,7 +127,7 @@ def _majority(
         return None
     held = [*given.held.values()]
     choice = max(sorted(set(held)), key=held.count)
-    with_it = [t.seq for t in heard if t.round == 3 and given.held.get(t.actor) == choice]
+    with_it = [t.number for t in heard if t.round == 3 and given.held.get(t.actor) == choice]
     against = with_it[-1:] if scene.chance.random() < 0.5 else []
     return cast(scene, choice, with_it, [], against)
 
@@ -144,7 +144,7 @@ def _overrule(
     held = set(given.held.values())
     left = [one for one in given.options if one not in held]
     choice = left[0] if left and scene.chance.random() < 0.5 else "Outsource the whole product"
-    return ruling(scene, choice, given, [turn.seq for turn in heard[:3]])
+    return ruling(scene, choice, given, [turn.number for turn in heard[:3]])
 
 
 def _contested(made: Verdict, _: Sequence[str]) -> bool:

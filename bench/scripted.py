@@ -145,7 +145,7 @@ def honest(
             return reading(scene, heard)
         case "verdict":
             leading = max(given.options, key=lambda one: [*given.held.values()].count(one))
-            return ruling(scene, leading, given, [turn.seq for turn in heard if turn.round == 3])
+            return ruling(scene, leading, given, [turn.number for turn in heard if turn.round == 3])
         case _:
             return ballot(scene, step, debate, heard, given)
 
@@ -181,7 +181,7 @@ def revision(scene: Scene, step: Step, debate: Debate, heard: Sequence[Turn]) ->
     others = [turn for turn in asked if scene.holds[turn.name] == scene.best != mine]
     if others and scene.chance.random() < 0.5:
         moved = others[0]
-        named = [moved.seq] if scene.careful() else []
+        named = [moved.number] if scene.careful() else []
         reason = scene.sentence()
         changes = [{"change": "I change my position.", "reason": reason, "turns": named}]
         return _revised(scene, asked, changes, scene.best, [mine])
@@ -219,7 +219,7 @@ def reading(
     if merged:
         wanted = [one for group in groups for one in group if group[0].startswith(tuple(merged))]
         groups = [sorted(wanted)]
-    cited = [turn.seq for turn in heard if turn.round == 3][:2]
+    cited = [turn.number for turn in heard if turn.round == 3][:2]
     same = [{"wordings": group, "option": group[0]} for group in groups if len(group) > 1]
     return {
         "agreements": [],
@@ -260,8 +260,8 @@ def ballot(
     others = [turn for turn, _ in read if not stood(scene, turn).startswith(named)]
     turn, text = scene.chance.choice(mine or read)
     words = max(text.splitlines(), key=len)
-    against = [scene.chance.choice(others).seq] if others and scene.careful() else []
-    return cast(scene, choice, [turn.seq], [words], against)
+    against = [scene.chance.choice(others).number] if others and scene.careful() else []
+    return cast(scene, choice, [turn.number], [words], against)
 
 
 def stood(scene: Scene, turn: Turn) -> str:

@@ -101,10 +101,10 @@ def test_the_whole_of_it(settings: Settings) -> None:
     assert made["trace"]["evidenceRefs"][-1] == f"writeback:{record.relative_to(settings.home)}"
     assert json.loads(record.read_text())["runId"] == debate.id
     assert record.with_suffix(".md").read_text().startswith("# Decided: Ship it")
-    seqs = {turn.seq for turn in turns}
+    numbers = {turn.number for turn in turns}
     cited = [ref for ref in made["trace"]["evidenceRefs"] if ref.startswith("turn:")]
     assert cited
-    assert all(int(ref.removeprefix("turn:")) in seqs for ref in cited)
+    assert all(int(ref.removeprefix("turn:")) in numbers for ref in cited)
     rounds = json.loads((folder / "rounds" / "round-2.json").read_text())
     assert rounds["round"] == "round-2"
     targets = {turn["role"]: turn["targetRole"] for turn in rounds["turns"]}
@@ -124,7 +124,9 @@ def test_one_role_failing_anywhere(settings: Settings, actor: str, number: int) 
     (failed,) = [turn for turn in turns if turn.status == "failed"]
     assert (failed.actor, failed.round) == (actor, number)
     consensus = json.loads((folder / "consensus.json").read_text())
-    assert [(m["role"].lower(), m["turn"]) for m in consensus["missing"]] == [(actor, failed.seq)]
+    assert [(m["role"].lower(), m["turn"]) for m in consensus["missing"]] == [
+        (actor, failed.number)
+    ]
     if number == 5:
         assert "no verdict" in made["decision"]["whySelected"][0]
     outcomes = {phase.state: phase.outcome for phase in debate.phases}

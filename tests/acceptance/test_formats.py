@@ -266,7 +266,7 @@ def check_files(debate: Debate, turns: list[Turn], folder: Path) -> None:
         assert [said_in(turn)[0] for turn in file["turns"]] == [turn.seq for turn in group]
         assert [turn["instruction"] for turn in file["turns"]] == [t.instruction for t in group]
     told = (folder / "transcript.md").read_text("utf-8")
-    places = [told.index(f"`turn:{turn.seq}`") for turn in turns]
+    places = [told.index(f"`turn:{turn.number}`") for turn in turns]
     assert places == sorted(places)
     assert all(turn.text in told for turn in turns)
 

@@ -182,7 +182,7 @@ def assert_shows(page: Page, turns: list[dict[str, Any]]) -> None:
     """Nothing is missing, nothing is there twice. (What is off the screen is drawn in time.)"""
     page.bring_to_front()
     expect(page.locator("article.turn")).to_have_count(len(turns))
-    assert spoken(page) == [f"turn-{turn['seq']}" for turn in turns]
+    assert spoken(page) == [f"turn-{turn['number']}" for turn in turns]
 
 
 def spoken(page: Page) -> list[str]:

@@ -55,7 +55,7 @@ def says(call: Call) -> str | ProviderError:
 
 
 def ballot(call: Call, vote: str) -> dict[str, Any]:
-    cited = [turn.seq for turn in call.heard if turn.kind == "speech"][:2]
+    cited = [turn.number for turn in call.heard if turn.kind == "speech"][:2]
     unsure = vote == UNDECIDED
     return {
         "reasons": [

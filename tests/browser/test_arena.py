@@ -260,11 +260,11 @@ def test_a_link_to_a_turn_leads_there(browser: Browser, moot: Served) -> None:
     debate = moot.create(format="standard", options={"rounds": 50})
     moot.wait(debate["id"])
     turns = moot.http.get(f"/debates/{debate['id']}/turns").json()["items"]
-    seq = turns[80]["seq"]
+    number = turns[80]["number"]
     with visit(browser, moot.url) as tab:
-        page = tab.open(f"/d/{debate['id']}#turn-{seq}")
-        expect(page.locator(f"#turn-{seq}")).to_be_in_viewport()
-        expect(page.locator(f"#turn-{seq}")).to_be_focused()
+        page = tab.open(f"/d/{debate['id']}#turn-{number}")
+        expect(page.locator(f"#turn-{number}")).to_be_in_viewport()
+        expect(page.locator(f"#turn-{number}")).to_be_focused()
 
 
 def test_a_debate_that_does_not_exist(browser: Browser, moot: Served) -> None:

@@ -109,7 +109,7 @@ def test_the_decision_as_a_document(
 ) -> None:
     debate_id = debates["council"]
     packet = moot.http.get(f"/debates/{debate_id}/packet").json()
-    turns = {one["seq"] for one in moot.http.get(f"/debates/{debate_id}/turns").json()["items"]}
+    turns = {one["number"] for one in moot.http.get(f"/debates/{debate_id}/turns").json()["items"]}
     with visit(browser, moot.url) as tab:
         page = opened(tab, debate_id)
         expect(page.get_by_role("heading", level=1)).to_have_text("Ship it")
@@ -361,7 +361,7 @@ def test_citations_of_the_transcript_are_links(
 ) -> None:
     with visit(browser, moot.url) as tab:
         turns = moot.http.get(f"/debates/{debates['council']}/turns").json()["items"]
-        last = [one["seq"] for one in turns if "[turn:" in one["text"]][-1]
+        last = [one["number"] for one in turns if "[turn:" in one["text"]][-1]
         page = tab.open(f"/d/{debates['council']}#turn-{last}")
         page.locator(f"#turn-{last}").scroll_into_view_if_needed()
         cited = page.locator(f"#turn-{last} .text a[href^='#turn-']").first

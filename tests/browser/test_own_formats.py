@@ -24,7 +24,7 @@ SHOWN = {
 
 def says(call: Call) -> str:
     """An answer of the shape that is asked for."""
-    cited = [turn.seq for turn in call.heard[:2]]
+    cited = [turn.number for turn in call.heard[:2]]
     first = call.step.actor == "ada"
     shapes: dict[str, dict[str, Any]] = {
         "ballot": {

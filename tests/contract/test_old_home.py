@@ -138,7 +138,7 @@ def speaker() -> ScriptedSpeaker:
 def _report(call: Call) -> dict[str, Any]:
     assert call.schema
     ids = call.schema["properties"]["speakers"]["items"]["properties"]["speaker"]["enum"]
-    first = {turn.actor: turn.seq for turn in reversed(call.heard)}
+    first = {turn.actor: turn.number for turn in reversed(call.heard)}
     points = [{"speaker": i, "points": [{"text": "It pays.", "turn": first[i]}]} for i in ids]
     return {"summary": "It was read later.", "speakers": points}
 
@@ -333,6 +333,9 @@ def test_a_jury_can_judge_what_ended_before_there_were_juries(settings: Settings
             made = await service.wait((await service.rejudge(one)).id)
             assert (made.status, made.rules.edition, made.usage.calls) == ("completed", 2, 6)
             assert (await service.verdict(made.id))["jury"]["valid"] == 3
+            assert [t.number for t in await service.turns(made.id)] == [
+                t.seq for t in await service.turns(made.id)
+            ]
             assert replays(settings, made.id) == []
             assert examine(settings.home, settings.database, made.id).issues == ()
             assert (await service.get(one), await service.turns(one)) == known
@@ -389,6 +392,7 @@ def test_what_was_left_goes_on_and_what_was_done_stays(settings: Settings) -> No
         now, said, _ = after[one]
         assert now.turn_count == now.total == len(said)
         assert {turn.status for turn in said} == {"ok"}
+        assert [turn.number for turn in said] == [turn.seq for turn in said], "as it began"
         slots = Counter((turn.round, turn.actor, turn.target) for turn in said)
         assert set(slots.values()) == {1}
 
@@ -406,3 +410,12 @@ def test_what_was_left_goes_on_and_what_was_done_stays(settings: Settings) -> No
     assert {one: replays(settings, one) for one in STATUS} == {one: [] for one in STATUS}
     for one in STATUS:
         assert examine(settings.home, settings.database, one).issues == ()
+    councils = [one for one in went_on if after[one][0].format == "council"]
+    for one in councils:
+        made = read_folder(settings.home, one).documents["final-packet.json"]
+        cited = {ref for ref in made["trace"]["evidenceRefs"] if ref.startswith("turn:")}
+        judge = next(turn for turn in after[one][1] if turn.stage == "judge")
+        (why,) = (judge.data or {})["whySelected"]
+        assert {f"turn:{seq}" for seq in why["turns"]} <= cited
+        assert cited <= {f"turn:{turn.seq}" for turn in after[one][1]}
+    assert councils

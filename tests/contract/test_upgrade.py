@@ -113,7 +113,7 @@ async def read_all(service: Service) -> Kept:
 
 def some_debates(home: Path) -> tuple[Kept, dict[str, list[dict[str, Any]]]]:
     """Two that have ended, one that waits, and one in the middle of a call; as read, and as rows.
-    Whoever made the call is gone."""
+    Whoever made the call is gone. They began before turns had numbers of their own."""
 
     async def make() -> tuple[Kept, dict[str, list[dict[str, Any]]]]:
         speaker = Halting()
@@ -134,7 +134,9 @@ def some_debates(home: Path) -> tuple[Kept, dict[str, list[dict[str, Any]]]]:
             engine.dispose()
             return await read_all(service), rows
 
-    return asyncio.run(make())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(request, "EDITION", 2)
+        return asyncio.run(make())
 
 
 def _table(conn: sqlalchemy.Connection, name: str) -> sqlalchemy.Table:

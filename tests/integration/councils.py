@@ -17,7 +17,7 @@ def answer(call: Call) -> dict[str, Any] | None:
     """A valid answer to a step that asks for one; None for a step that asks for words."""
     actor, debate = call.step.actor, call.debate
     option = OPTIONS.get(actor, "Ship it")
-    cited = [turn.seq for turn in call.heard[:3]]
+    cited = [turn.number for turn in call.heard[:3]]
     match call.step.answer:
         case "position":
             return {
@@ -76,7 +76,7 @@ def written(call: Call) -> dict[str, Any]:
     """What a good model answers, from what it was asked."""
     assert call.schema
     ids = call.schema["properties"]["speakers"]["items"]["properties"]["speaker"]["enum"]
-    first = {turn.actor: turn.seq for turn in reversed(call.heard)}
+    first = {turn.actor: turn.number for turn in reversed(call.heard)}
     points = [{"speaker": i, "points": [{"text": f"{i} holds on.", "turn": first[i]}]} for i in ids]
     return {"summary": "They spoke, and “nobody” <b>moved</b>.", "speakers": points}
 

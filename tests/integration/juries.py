@@ -15,7 +15,7 @@ def ballot(call: Call, prefers: str | None = None) -> dict[str, Any]:
     given: list[str] = call.schema["properties"]["choice"]["enum"]
     options = sorted(option for option in given if option != "undecided")
     choice = next((one for one in options if prefers and prefers in one), options[0])
-    cited = [turn.seq for turn in call.heard if turn.kind == "speech"][:2]
+    cited = [turn.number for turn in call.heard if turn.kind == "speech"][:2]
     return {
         "reasons": [{"text": "It holds on its own.", "turns": cited}],
         "against": {"text": "It may cost more.", "turns": cited[:1]},

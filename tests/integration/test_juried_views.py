@@ -70,7 +70,7 @@ def held(home: Path, votes: Votes, **asked: Any) -> tuple[Debate, list[Turn]]:
 
 
 def _ballot(call: Call, chosen: str) -> dict[str, Any]:
-    cited = [turn.seq for turn in call.heard[:2]]
+    cited = [turn.number for turn in call.heard[:2]]
     return {
         "reasons": [{"text": f"{call.step.actor} weighed it.", "turns": cited, "quotes": []}],
         "against": {"text": "It may cost more.", "turns": cited[:1]},
@@ -200,11 +200,11 @@ def test_a_model_that_writes_the_report_is_not_asked_to_read_ballots(
     assert [*reading.speakers(debate, turns)] == ["ada", "ben"]
     asked = "\n".join(message.text for message in reading.prompt(debate, turns, 50_000))
     assert "juror" not in asked.casefold()
-    points = {"ada": (Point("It pays.", turns[0].seq),), "juror-1": (Point("Bought.", None),)}
+    points = {"ada": (Point("It pays.", turns[0].number),), "juror-1": (Point("Bought.", None),)}
     read = Reading("They spoke.", tuple(points.items()), "openai:gpt-5", Usage(1, 1), "")
     told = {who["id"]: who["mainPoints"] for who in report(debate, turns, read)["speakers"]}
     plain_ = {who["id"]: who["mainPoints"] for who in report(debate, turns)["speakers"]}
-    assert told["ada"] == [{"text": "It pays.", "turn": turns[0].seq}]
+    assert told["ada"] == [{"text": "It pays.", "turn": turns[0].number}]
     assert told["juror-1"] == plain_["juror-1"], "its ballots say that"
 
 
@@ -216,7 +216,7 @@ def test_the_host_still_sums_up_a_classic_debate_with_a_jury(tmp_path: Path) -> 
     )
     made = report(debate, turns)
     summary = next(turn for turn in turns if turn.kind == "summary")
-    assert made["summary"] == {"text": summary.text, "by": "host", "turn": summary.seq}
+    assert made["summary"] == {"text": summary.text, "by": "host", "turn": summary.number}
     assert made["verdict"]["outcome"] == "contested"
 
 
@@ -228,7 +228,8 @@ def test_the_terminal_shows_the_verdict_and_each_ballot(
     assert max(map(len, shown.splitlines())) <= 80
     assert len(re.findall(r"^Jury ─", shown, re.MULTILINE)) == 1, "one line above all ballots"
     assert "○ Juror 1 juror, openai:m1" in flat(shown)
-    assert f"Juror 2 openai:m2 Read “{AGAINST}” first, then “{FOR}”." in flat(shown)
+    read = f"Read “{AGAINST}” first, then “{FOR}”."
+    assert re.search(rf"Juror 2 openai:m2 turn \d+ {re.escape(read)}", flat(shown))
     assert flat(shown).count("so its vote does not count.") == 2
     assert f"Contested: {FOR}" in shown
     assert "Consensus" not in shown

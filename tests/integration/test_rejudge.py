@@ -109,6 +109,7 @@ async def check(service: Service, settings: Settings, judged: Debate, again: Deb
     there = [turn for turn in await service.turns(judged.id) if turn.seq <= shared]
     assert [_free(turn) for turn in there] == copied
     assert all(turn.kind == "verdict" for turn in turns[len(copied) :])
+    assert [turn.number for turn in turns] == list(range(1, len(turns) + 1))
     assert again.total == again.turn_count == len(turns)
     assert again.usage.calls == sum(turn.usage.calls for turn in turns)
     events = await service.log(again.id, 0, 10_000)

@@ -611,11 +611,11 @@ def test_a_hostile_reference_to_a_record_is_not_followed(
 
 
 DISAGREEMENTS = {
-    "UPDATE debate_turns SET text = text || '!' WHERE seq = 4": "debate_turns disagree on turn 4",
-    "UPDATE debate_turns SET error_code = 'X' WHERE seq = 4": "on turn 4: error_code",
-    "UPDATE debate_turns SET data = '{}' WHERE seq = 4": "on turn 4: data.",
-    "UPDATE debate_turns SET output_tokens = 99 WHERE seq = 4": "on turn 4: usage.output_tokens",
-    "DELETE FROM debate_turns WHERE seq = 4": "debate_turns lacks turn 4",
+    "UPDATE debate_turns SET text = text || '!' WHERE seq = 4": "debate_turns disagree on turn 2",
+    "UPDATE debate_turns SET error_code = 'X' WHERE seq = 4": "on turn 2: error_code",
+    "UPDATE debate_turns SET data = '{}' WHERE seq = 4": "on turn 2: data.",
+    "UPDATE debate_turns SET output_tokens = 99 WHERE seq = 4": "on turn 2: usage.output_tokens",
+    "DELETE FROM debate_turns WHERE seq = 4": "debate_turns lacks turn 2",
     "DELETE FROM debate_events WHERE seq = 1": "debate_events lacks event 1",
     "UPDATE debate_actions SET owner = 'Eve' WHERE id = 'A2'": "nextActions[1].owner",
     "DELETE FROM debate_actions WHERE id = 'A1'": "the length of nextActions",

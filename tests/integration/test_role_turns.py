@@ -19,7 +19,7 @@ from tests.conftest import on_a_fresh_one
 
 ROLES = ("Proponent", "Critic", "Analyst", "Synthesizer", "Judge")
 
-COLUMNS = "seq, round, role, target_role, position, confidence, challenges, revisions"
+COLUMNS = "seq, number, round, role, target_role, position, confidence, challenges, revisions"
 QUERY = f"SELECT {COLUMNS} FROM debate_role_turns WHERE debate_id = '%s' ORDER BY seq"
 
 
@@ -56,15 +56,16 @@ def test_it_shows_what_each_role_of_a_council_said(dialect: str, tmp_path: Path)
     found = rows(settings, with_id[0])
     assert [row[0] for row in found] == [turn.seq for turn in turns]
     for row, turn in zip(found, turns, strict=True):
-        seq, number, role, target, position, confidence, challenges, revisions = row
+        seq, *place, role, target, position, confidence, challenges, revisions = row
         data = turn.data or {}
-        assert (seq, number, role, target) == (turn.seq, turn.round, turn.name, turn.target)
+        assert (seq, role, target) == (turn.seq, turn.name, turn.target)
+        assert place == [turn.number, turn.round]
         assert role in ROLES
         assert (position, confidence) == (data.get("position"), data.get("confidence"))
         assert _read(challenges) == data.get("challenges")
         assert _read(revisions) == data.get("revisions")
-    assert sum(bool(_read(row[6])) for row in found) == 5  # round 2
-    assert sum(bool(_read(row[7])) for row in found) == 5  # round 3
+    assert sum(bool(_read(row[7])) for row in found) == 5  # round 2
+    assert sum(bool(_read(row[8])) for row in found) == 5  # round 3
 
 
 def _read(value: Any) -> Any:

@@ -243,7 +243,7 @@ class Screen(View):
             out.print()
             out.print(Rule(Text(self._where, style="dim"), style="dim", align="left"))
         out.print()
-        out.print(self._heading(turn.actor, turn.name, turn.model))
+        out.print(self._heading(turn.actor, turn.name, turn.model, turn.number))
         if votes and (ballot := self._ballot(turn)):
             out.print(Padding(_vote(ballot), (0, 0, 0, 2)))
         if turn.status == "failed":
@@ -262,9 +262,10 @@ class Screen(View):
     def _ballot(self, turn: Turn) -> Ballot | None:
         return ballots(self._debate, list(self._heard.values())).get(turn.seq)
 
-    def _heading(self, actor: str, name: str, model: str) -> Text:
+    def _heading(self, actor: str, name: str, model: str, number: int | None = None) -> Text:
         shown = model == UNDERSTUDY or (model and actor in self._jurors)
         tag = f"  {label(model)}" if shown else ""
+        tag += f"  turn {number}" if number else ""
         return Text.assemble((name, f"bold {self._colours.get(actor, 'white')}"), (tag, "dim"))
 
     def _status(self, event: StatusChanged) -> None:

@@ -150,7 +150,8 @@ class Failure:
 class Turn:
     """One committed utterance."""
 
-    seq: int
+    seq: int  # of its event in the log
+    number: int = field(default=0, kw_only=True)  # what it is cited by: 1, 2, 3 …
     round: int
     stage: str
     actor: str
@@ -166,6 +167,10 @@ class Turn:
     usage: Usage
     started_at: str
     committed_at: str
+
+    def __post_init__(self) -> None:
+        if not self.number:  # rows and files from before have none: turns were cited by their seq
+            object.__setattr__(self, "number", self.seq)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,10 @@ PLACEHOLDERS = frozenset({"name", "stance", "target", "motion", "stage", "round"
 
 MAX_PARTICIPANTS = 12
 MAX_JURORS = 11
-EDITION = 2
+EDITION = 3
 """By which rules the outcome of a debate is made that begins now. 1: debates that began before
-there were juries, whose packets must come out as they did."""
+there were juries, whose packets must come out as they did. 2: those that began before turns had
+numbers of their own, and that cite a turn by its seq."""
 MAX_TURNS = 2000
 
 _HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -302,6 +303,11 @@ class Format(_Part):
         if isinstance(self.outcome, str):
             return COUNCIL if self.outcome == "packet" else None
         return self.outcome
+
+    @property
+    def numbers_turns(self) -> bool:
+        """Whether its turns are numbered 1, 2, 3 …; otherwise the number of a turn is its seq."""
+        return self.edition > 2
 
     def __hash__(self) -> int:
         return hash((self.name, self.title, len(self.stages)))  # cheap; equality tells the rest

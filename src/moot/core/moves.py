@@ -240,6 +240,7 @@ def commit(
     seq = debate.last_seq + 1
     turn = Turn(
         seq=seq,
+        number=debate.turn_count + 1 if debate.rules.numbers_turns else seq,
         round=step.round,
         stage=step.stage,
         actor=step.actor,

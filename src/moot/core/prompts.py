@@ -277,7 +277,7 @@ def _jurors(
         f"{step.instruction}\n\n{_options(blind.shown)}\n\n{_shape(step, debate, tokens, 'Answer')}"
     )
     read = [] if step.reading == "alone" else jury.speeches(debate, heard.turns, blind)
-    said = [f"{_label(turn.seq, label)}\n{quote(text)}" for label, turn, text in read]
+    said = [f"{_label(turn.number, label)}\n{quote(text)}" for label, turn, text in read]
     room = window - max(tokens, reserve) - estimate(system) - estimate(ask) - _NOTE
     gone = 0
     while gone < len(said) and sum(map(estimate, said[gone:])) > room:
@@ -400,7 +400,7 @@ def size(messages: Sequence[Message]) -> int:
 
 
 def _quoted(turn: Turn) -> str:
-    return f"{_label(turn.seq, turn.name)}\n{quote(turn.text)}"
+    return f"{_label(turn.number, turn.name)}\n{quote(turn.text)}"
 
 
 def _label(number: int, name: str) -> str:
@@ -432,7 +432,7 @@ def _ask(
         return "\n".join((*parts, f"At most {words} words. {ending}"))
     made = shape(step, debate)
     if any(part.of == "challengers" for part in answers.walk(made.fields)):
-        found = [f"{turn.name} (turn {turn.seq})" for turn in challenges(step, debate, heard)]
+        found = [f"{turn.name} (turn {turn.number})" for turn in challenges(step, debate, heard)]
         asked = f"You were challenged by {', '.join(found)}." if found else "Nobody challenged you."
         parts.append(asked)
     if work := _work(debate) if "work" in made.fields else None:

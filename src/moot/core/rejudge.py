@@ -13,13 +13,15 @@ from moot.core import request
 from moot.core.change import Change, join, turn_to
 from moot.core.debate import NO_USAGE, Cursor, Debate, Fork, Phase, Turn
 from moot.core.events import Event, TurnCommitted
-from moot.core.format import EDITION, Format, Outcome, Past, Stage
+from moot.core.format import Format, Outcome, Past, Stage
 from moot.core.jury import joined
 from moot.core.moves import reach
 from moot.core.status import FINAL, POSSIBLE
 from moot.errors import InputError, StateError
 
 USUAL_SIZE = 3
+VERDICTS = 2
+"""The first edition that has juries."""
 
 
 def heard(judged: Debate, turns: Sequence[Turn]) -> list[Turn]:
@@ -133,7 +135,8 @@ def _rules(rules: Format, said: Sequence[Turn]) -> Format:
         packet=False,
         record=False,
     )
-    changes = {"stages": there, "outcome": outcome, "edition": EDITION, "ends": "finished"}
+    edition = max(rules.edition, VERDICTS)  # the turns of both are numbered in the same way
+    changes = {"stages": there, "outcome": outcome, "edition": edition, "ends": "finished"}
     return rules.model_copy(update=changes)
 
 

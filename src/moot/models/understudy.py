@@ -284,7 +284,7 @@ class _Form:
         heard = there if "claim" not in said else [turn for turn in others if turn not in there]
         if heard:
             turn = heard[self.voice.number(self.step.actor) % len(heard)]
-            said |= {"why": f"{turn.name} said “{_claim(turn)}”. {end}", "turn": [turn.seq]}
+            said |= {"why": f"{turn.name} said “{_claim(turn)}”. {end}", "turn": [turn.number]}
         return said
 
     def entries(self, name: str) -> Sequence[Table] | None:
@@ -299,9 +299,9 @@ class _Form:
         if words & {"why", "reason"} and groups and decides:
             best = max(self.groups[0][1], key=_weight)
             text = f"{best.name} gave the reason that weighs most: “{_claim(best)}”."
-            return [groups[0], {"text": text, "turn": [best.seq]}]
+            return [groups[0], {"text": text, "turn": [best.number]}]
         if "risk" in words and decides:
-            risks = {text: turn.seq for turn in self.turns for text in _fields(turn.data, "risk")}
+            risks = {text: one.number for one in self.turns for text in _fields(one.data, "risk")}
             cures = {one["no"]: f"Settle this first: {one['ask']}" for one in POINTS}
             return [{"risk": r, "turn": [risks[r]], "mitigation": cures.get(r)} for r in risks][:6]
         if "challenge" in words:
@@ -317,13 +317,13 @@ class _Form:
         names = ", ".join(turn.name for turn in turns)
         text = f"{self._named(option)} has {len(held)} of {len(self.last)} behind it: {names}."
         text = text if held else f"{self._named(option)} was given up by {names}."
-        return {"text": text, "option": option, "turn": sorted(turn.seq for turn in turns)}
+        return {"text": text, "option": option, "turn": sorted(turn.number for turn in turns)}
 
     def _challenge(self) -> Table:
         """Whom the step is aimed at, and words of theirs."""
         target = self.voice.debate.seat(self.step.target_id)
         heard = [turn for turn in self.turns if turn.actor == target.id != self.step.actor]
-        said = {"claim": _claim(heard[-1]), "turn": [heard[-1].seq]} if heard else {}
+        said = {"claim": _claim(heard[-1]), "turn": [heard[-1].number]} if heard else {}
         return {"who": target.name, "claim": f"{target.name} was not heard.", **said}
 
     def _responses(self) -> list[Table]:
@@ -334,7 +334,7 @@ class _Form:
                 known = [one.get(self.voice.side) for one in POINTS if one["ask"] in ask]
                 says = (known and known[0]) or self.voice.line("open", len(found))
                 text = f"You ask: “{_clip(_plain(ask), 24, 200)}” {says}"
-                found.append({"who": turn.name, "response": text, "turn": [turn.seq]})
+                found.append({"who": turn.name, "response": text, "turn": [turn.number]})
         return found
 
     def value(self, schema: Table, name: str, about: Table, depth: int) -> Any:
@@ -378,7 +378,7 @@ class _Form:
         if isinstance(about.get(kind), list):
             found = [{kind: one} for one in about[kind]]
         elif kind == "turn":
-            found = [{kind: turn.seq} for turn in self.turns[-2:]]
+            found = [{kind: turn.number} for turn in self.turns[-2:]]
         elif found is None:
             found = [about] * (2 if depth < _DEEP and name != "quotes" else 0)
         found = [*found, *[about] * (least - len(found))][: int(schema.get("maxItems", least + 20))]
@@ -389,9 +389,9 @@ class _Form:
         whole = "integer" in schema["type"]
         low = schema.get("minimum", schema.get("exclusiveMinimum", -inf) + whole)
         high = schema.get("maximum", schema.get("exclusiveMaximum", inf) - whole)
-        for seq in (about.get("turn"), *(turn.seq for turn in reversed(self.turns))):
-            if _hint(name) == "turn" and isinstance(seq, int) and low <= seq <= high:
-                return seq
+        for number in (about.get("turn"), *(turn.number for turn in reversed(self.turns))):
+            if _hint(name) == "turn" and isinstance(number, int) and low <= number <= high:
+                return number
         low = low if low > -inf else min(0, high - 10)
         high = high if high < inf else low + (10 if whole else 1)
         value = low + (high - low) * self._pick(range(45, 86), f"{name} {self.step.round}") / 100

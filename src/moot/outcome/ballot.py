@@ -42,7 +42,7 @@ class Vote:
 
     @property
     def turn(self) -> int | None:
-        return self.ballots[0].seq if self.ballots else None
+        return self.ballots[0].number if self.ballots else None
 
     @property
     def confidence(self) -> float | None:
@@ -130,15 +130,15 @@ def _lacks(
     vote: Vote, ballot: Turn, turns: Sequence[Turn], stances: Mapping[str, Stance]
 ) -> str | None:
     heard = {
-        turn.seq: turn
+        turn.number: turn
         for turn in turns
         if turn.status == "ok" and turn.kind == "speech" and turn.round < ballot.round
     }
     data = ballot.data or {}
-    if not any(seq in heard for one in tables(data, "reasons") for seq in numbers(one, "turns")):
+    if not any(n in heard for one in tables(data, "reasons") for n in numbers(one, "turns")):
         return "cites no turn for its reasons"
     choice = vote.choice if ballot is vote.ballots[0] and vote.choice else vote.swapped
-    opposed = {seq for seq, turn in heard.items() if _against(turn, choice, stances)}
+    opposed = {n for n, turn in heard.items() if _against(turn, choice, stances)}
     if choice == UNDECIDED or not opposed:
         return None
     against = next(iter(tables({"against": [data.get("against")]}, "against")), None)

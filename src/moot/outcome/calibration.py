@@ -91,10 +91,10 @@ def forecasts(debate: Debate, turns: Sequence[Turn]) -> Forecasts | None:
         for vote in found.cast
         if vote.counts not in (None, UNDECIDED) and vote.confidence is not None
     ]
-    by_seq = {turn.seq: turn for turn in turns}
+    by_number = {turn.number: turn for turn in turns}
     if debate.forked_from is None:  # those of a fork are counted in the debate that it came from
         said += [
-            Forecast(by_seq[stand.turn].model, option, stand.confidence)
+            Forecast(by_number[stand.turn].model, option, stand.confidence)
             for option, group, _ in found.stood.final.options
             for stand in group
             if stand.confidence is not None

@@ -39,7 +39,7 @@ def consensus(debate: Debate, turns: Sequence[Turn]) -> dict[str, Any]:
             {
                 "role": turn.name,
                 "stage": turn.stage,
-                "turn": turn.seq,
+                "turn": turn.number,
                 "errorCode": turn.error_code,
                 "errorMessage": (turn.data or {}).get("errorMessage"),
             }
@@ -101,12 +101,12 @@ def _agreed(
     wordings = {
         word for option, _ in few for word, name in stood.names.items() if key(name) == key(option)
     }
-    spoke = {turn.seq: turn.name for turn in turns}
+    spoke = {turn.number: turn.name for turn in turns}
     minority = {name for _, names in few for name in names}
 
     def held_by_few(point: Mapping[str, Any]) -> bool:
         words = f" {key(point['text'])} "
-        behind = {spoke[seq] for seq in point["turns"]} & set(stood.asked)
+        behind = {spoke[n] for n in point["turns"]} & set(stood.asked)
         return any(f" {word} " in words for word in wordings) or (
             bool(behind) and behind <= minority and 2 * len(behind) <= stood.final.stood
         )
@@ -138,9 +138,9 @@ def _moved(debate: Debate, turns: Sequence[Turn], stood: Standing) -> list[dict[
         was, start = before.get(role, (option, stand))
         if was != option:
             challenged = [
-                {"role": turn.name, "turn": turn.seq}
+                {"role": turn.name, "turn": turn.number}
                 for turn in turns
-                if start.turn < turn.seq < stand.turn
+                if start.turn < turn.number < stand.turn
                 and turn.status == "ok"
                 and turn.target == ids[role]
             ]

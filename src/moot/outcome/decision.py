@@ -102,7 +102,7 @@ def _favoured(debate: Debate, turns: Sequence[Turn], stood: Standing) -> Ruling:
     first = debate.rules.result.stands[-1] if debate.rules.result else None
     made.risks = [
         {
-            "risk": made.cite(risk, [turn.seq]),
+            "risk": made.cite(risk, [turn.number]),
             "severity": "medium",
             "mitigation": "None was named; decide on one before acting.",
         }
@@ -119,13 +119,13 @@ def _open(debate: Debate, turns: Sequence[Turn]) -> Ruling:
     """Nobody stands for anything at the end: what must be known first comes next."""
     made = Ruling("No decision")
     asked = [
-        (question, turn.seq)
+        (question, turn.number)
         for turn in turns
         if turn.status == "ok"
         for question in lines(turn.data, "questions")
     ][:10]
-    made.why = [made.cite("Nobody stood for an option at the end.", [seq for _, seq in asked])]
-    questions = [made.cite(f"Find out: {question}", [seq]) for question, seq in asked]
+    made.why = [made.cite("Nobody stood for an option at the end.", [n for _, n in asked])]
+    questions = [made.cite(f"Find out: {question}", [n]) for question, n in asked]
     for action in questions or ["Say what must be known to decide."]:
         made.act(action, ASKER, in_a_week(debate))
     return made

@@ -142,9 +142,9 @@ def _uncited(debate: Debate, turns: Sequence[Turn]) -> list[str]:
     """Verdicts whose reasons rest on nothing that was said."""
     found: list[str] = []
     for turn in _judges(debate, turns):
-        heard = {one.seq for one in turns if one.status == "ok" and one.round < turn.round}
+        heard = {one.number for one in turns if one.status == "ok" and one.round < turn.round}
         reasons = tables(turn.data, "whySelected")
-        if not any(seq in heard for reason in reasons for seq in numbers(reason, "turns")):
+        if not any(n in heard for reason in reasons for n in numbers(reason, "turns")):
             found.append(f"{WARN_VERDICT_UNWEIGHED}: {turn.name} cites no turn for its verdict.")
     return found
 
@@ -218,12 +218,12 @@ def _unsaid(debate: Debate, quotes: Quotes) -> list[str]:
     return [
         *(
             f"{WARN_QUOTE_UNVERIFIED}: {turn.name} quotes “{_short(words)}”, which nobody said in "
-            f"the turns that it cites (turn {turn.seq})."
+            f"the turns that it cites (turn {turn.number})."
             for turn, words in ranked(quotes.failed)
         ),
         *(
             f"{WARN_CLAIM_UNMADE}: {turn.name} challenges “{_short(words)}”, which its target did "
-            f"not say (turn {turn.seq})."
+            f"not say (turn {turn.number})."
             for turn, words in ranked(quotes.unmade)
         ),
     ]

@@ -24,21 +24,21 @@ def moves(debate: Debate, turns: Sequence[Turn], stood: Standing) -> list[Row]:
             before, after = (stood.names.get(key(option), option) for option in (was, now))
             if before != after:
                 cause = _because(turns, start, turn)
-                row = {"who": name, "from": before, "to": after, "because": cause, "turn": turn.seq}
-                found.append(row)
+                row = {"who": name, "from": before, "to": after, "because": cause}
+                found.append({**row, "turn": turn.number})
     return found
 
 
 def _because(turns: Sequence[Turn], start: Turn, turn: Turn) -> Row:
     given = tables(turn.data, "revisions") or tables(turn.data, "reasons")
     heard = {
-        one.seq: one
+        one.number: one
         for one in turns
         if one.status == "ok" and one.round < turn.round and one.actor != turn.actor
     }
-    named = [seq for part in given for seq in numbers(part, "turns") if seq in heard]
+    named = [n for part in given for n in numbers(part, "turns") if n in heard]
     between = [
-        one.seq
+        one.number
         for one in heard.values()
         if start.round < one.round and one.target == turn.actor and one.kind == "speech"
     ]
@@ -53,7 +53,7 @@ def dissent(
     """Who stands, or votes, for another option than the selected one, and why, in its own words."""
     if selected is None:
         return []
-    said = {turn.seq: turn for turn in turns}
+    said = {turn.number: turn for turn in turns}
     held = [
         (stand.role, option, said[stand.turn])
         for option, group, _ in stood.final.options
@@ -67,7 +67,7 @@ def dissent(
         if vote.counts not in (None, "undecided", selected) and vote.ballots
     ]
     return [
-        {"who": who, "option": option, "reason": in_its_words(turn), "turn": turn.seq}
+        {"who": who, "option": option, "reason": in_its_words(turn), "turn": turn.number}
         for who, option, turn in held
     ]
 

@@ -209,7 +209,7 @@ def packet(
         "nextActions": ruling.actions,
         "trace": {
             "roundRefs": [f"rounds/round-{n}.json" for n in sorted({t.round for t in turns})],
-            "evidenceRefs": [f"turn:{seq}" for seq in refs],
+            "evidenceRefs": [f"turn:{n}" for n in refs],
         },
         "timestamps": {
             "startedAt": debate.started_at or debate.created_at,

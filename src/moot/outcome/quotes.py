@@ -34,13 +34,13 @@ class Quotes:
     def note(self, turn: Turn, words: str, *, found: bool) -> None:
         self.checked += 1
         if found:
-            self.verified.add((turn.seq, words))
+            self.verified.add((turn.number, words))
         else:
             self.failed.append((turn, words))
 
     def kept(self, turn: Turn, reason: Mapping[str, Any]) -> list[str]:
         """The quotes of a reason that hold: the others are not evidence."""
-        return [words for words in _lines(reason) if (turn.seq, words) in self.verified]
+        return [words for words in _lines(reason) if (turn.number, words) in self.verified]
 
 
 def normal(text: str) -> str:
@@ -53,14 +53,14 @@ def check(debate: Debate, turns: Sequence[Turn], choices: Choices) -> Quotes:
     found = Quotes()
     said = [turn for turn in turns if turn.status == "ok"]
     for turn in said:
-        heard = {one.seq: one for one in said if one.round < turn.round}
+        heard = {one.number: one for one in said if one.round < turn.round}
         for part in _quoting(turn.data):
-            cited = [heard[seq] for seq in numbers(part, "turns") if seq in heard]
+            cited = [heard[n] for n in numbers(part, "turns") if n in heard]
             for words in _lines(part):
                 held = _within(words, [one.text for one in cited])
                 if not held and cited:
                     read = _read_by(debate, turn, said, choices)
-                    held = _within(words, [read.get(one.seq, "") for one in cited])
+                    held = _within(words, [read.get(one.number, "") for one in cited])
                 found.note(turn, words, found=held)
         _check_claims(found, turn, list(heard.values()))
     return found
@@ -119,4 +119,4 @@ def _read_by(debate: Debate, turn: Turn, said: Sequence[Turn], choices: Choices)
     nth = turn.round - leg.first_round
     reading = leg.readings[nth] if 0 <= nth < len(leg.readings) else None
     blind = blindfold(debate, turn.actor, reading, choices)
-    return {one.seq: text for _, one, text in speeches(debate, said, blind)}
+    return {one.number: text for _, one, text in speeches(debate, said, blind)}

@@ -34,7 +34,7 @@ def ruling(debate: Debate, turns: Sequence[Turn], found: Findings) -> Ruling:
     if found.judge and found.by == "jury" and found.judge[1] != found.selected:
         turn, choice = found.judge
         chose = "would not decide" if choice == UNDECIDED else f"would have chosen “{choice}”"
-        made.why.append(made.cite(f"The {turn.name} {chose}.", [turn.seq]))
+        made.why.append(made.cite(f"The {turn.name} {chose}.", [turn.number]))
     favoured = found.stood.final.leader
     if found.selected is not None and favoured not in (None, found.selected):
         heads, of = found.stood.final.heads(favoured), found.stood.final.stood
@@ -129,7 +129,7 @@ def _many(count: int, what: str) -> str:
 def _judged(made: Ruling, turns: Sequence[Turn], found: Findings, turn: Turn) -> None:
     """What a judge's verdict says."""
     data = turn.data or {}
-    heard = {one.seq for one in turns if one.status == "ok" and one.round < turn.round}
+    heard = {one.number for one in turns if one.status == "ok" and one.round < turn.round}
 
     def cite(item: Mapping[str, Any], name: str) -> str:
         return made.cite(item[name], [one for one in numbers(item, "turns") if one in heard])
@@ -181,7 +181,7 @@ def _reasons(found: Findings, turns: Sequence[Turn]) -> Iterator[tuple[str, list
     """The reasons of the ballots for the selected option, each once, with the quotes that hold; of
     the ballots of one juror, those of the first. Without ballots, the claims of its holders."""
     seen: set[str] = set()
-    heard = {turn.seq: turn for turn in turns if turn.status == "ok"}
+    heard = {turn.number: turn for turn in turns if turn.status == "ok"}
     for vote in found.cast:
         if vote.counts != found.selected or not vote.ballots:
             continue
@@ -191,7 +191,7 @@ def _reasons(found: Findings, turns: Sequence[Turn]) -> Iterator[tuple[str, list
             if text and key(text) not in seen:
                 seen.add(key(text))
                 quoted = [f"“{words}”" for words in found.quotes.kept(ballot, reason)]
-                cited = [n for n in numbers(reason, "turns") if n in heard and n < ballot.seq]
+                cited = [n for n in numbers(reason, "turns") if n in heard and n < ballot.number]
                 yield " ".join([text, *quoted]), cited
     if not found.cast:
         for option, group, _ in found.stood.final.options:
@@ -204,9 +204,9 @@ def _reasons(found: Findings, turns: Sequence[Turn]) -> Iterator[tuple[str, list
 
 def _risks(debate: Debate, turns: Sequence[Turn], found: Findings, made: Ruling) -> list[Row]:
     """The best reasons against it that jurors named, then the risks that speakers named."""
-    before = {turn.seq for turn in turns if turn.status == "ok" and turn.kind == "speech"}
+    before = {turn.number for turn in turns if turn.status == "ok" and turn.kind == "speech"}
     against: list[tuple[str, list[int]]] = [
-        (str(part.get("text") or ""), [seq for seq in numbers(part, "turns") if seq in before])
+        (str(part.get("text") or ""), [n for n in numbers(part, "turns") if n in before])
         for vote in found.cast
         if vote.counts == found.selected and found.selected is not None
         for turn in vote.ballots[:1]
@@ -214,7 +214,7 @@ def _risks(debate: Debate, turns: Sequence[Turn], found: Findings, made: Ruling)
     ]
     first = debate.rules.result.stands[-1:] if debate.rules.result else ()
     named: list[tuple[str, list[int]]] = [
-        (risk, [turn.seq])
+        (risk, [turn.number])
         for turn in sorted(turns, key=lambda turn: (turn.round, turn.actor))
         if turn.stage in first and turn.status == "ok"
         for risk in lines(turn.data, "risks")

@@ -110,7 +110,7 @@ def answer(turns: Sequence[Turn], stage: str | None) -> tuple[Mapping[str, Any] 
     for turn in turns:
         if stage and turn.stage == stage and turn.status == "ok" and turn.data:
             heard = {
-                other.seq for other in turns if other.status == "ok" and other.round < turn.round
+                other.number for other in turns if other.status == "ok" and other.round < turn.round
             }
             return turn.data, heard
     return None, set()
@@ -177,7 +177,8 @@ def stands(rules: Format, turns: Iterable[Turn], stage: str) -> list[Stand]:
             option = taken(shape, turn.data, rules.edition)
             unsaid = None if rules.edition > 1 else 1.0
             sure = float(turn.data["confidence"]) if weighed else unsaid
-            found[turn.name] = None if option is None else Stand(turn.name, option, sure, turn.seq)
+            stand = None if option is None else Stand(turn.name, option, sure, turn.number)
+            found[turn.name] = stand
     return [stand for stand in found.values() if stand]
 
 

@@ -164,7 +164,7 @@ def _share(part: int, whole: int) -> float | None:
 def _said(judge: tuple[Turn, str] | None) -> Row | None:
     if judge is None:
         return None
-    return {"name": judge[0].name, "choice": judge[1], "turn": judge[0].seq}
+    return {"name": judge[0].name, "choice": judge[1], "turn": judge[0].number}
 
 
 def _baseline(cast: Sequence[Vote], selected: str | None) -> Row | None:
@@ -184,11 +184,11 @@ def questions(turns: Sequence[Turn], found: Findings) -> list[Row]:
     ballots = [turn for vote in found.cast for turn in vote.ballots]
     stages = {turn.stage for turn in ballots}
     asked = [found.judge[0]] if found.judge else []
-    seen = {turn.seq for turn in (*asked, *ballots)}
+    seen = {turn.number for turn in (*asked, *ballots)}
     others = [
         turn
         for turn in sorted(turns, key=lambda turn: (turn.round, turn.actor))
-        if turn.status == "ok" and turn.seq not in seen and turn.stage not in stages
+        if turn.status == "ok" and turn.number not in seen and turn.stage not in stages
     ]
     said = [(turn, text) for turn in (*asked, *ballots, *others) for text in _open(turn)]
     return _once(said)
@@ -214,7 +214,7 @@ def _once(said: Iterable[tuple[Turn, str]]) -> list[Row]:
     found: dict[str, Row] = {}
     for turn, text in said:
         if text.strip():
-            found.setdefault(key(text), {"text": text, "who": turn.name, "turn": turn.seq})
+            found.setdefault(key(text), {"text": text, "who": turn.name, "turn": turn.number})
     return list(found.values())
 
 

@@ -166,7 +166,7 @@ def sentences(debate: Debate, turns: Sequence[Turn], layout: int) -> Spoken:
         point = turn.kind != "cue" and turn is not last
         for text in split(_prose(debate, turn, layout)):
             length, terms = _terms(text)
-            found.append(_Sentence(text, turn.seq, turn.actor, turn.name, point, length, terms))
+            found.append(_Sentence(text, turn.number, turn.actor, turn.name, point, length, terms))
     return Spoken(found)
 
 

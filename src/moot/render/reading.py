@@ -186,7 +186,7 @@ def _spread(turns: Sequence[Turn], count: int) -> list[Turn]:
 
 def _quoted(turns: Sequence[Turn], length: int) -> str:
     return "\n\n".join(
-        f"{one_line(turn.name, _NAME)} ({turn.actor}, {turn.stage}, turn {turn.seq}) said:\n"
+        f"{one_line(turn.name, _NAME)} ({turn.actor}, {turn.stage}, turn {turn.number}) said:\n"
         f"{quote(_cut(turn.text, length))}"
         for turn in turns
     )
@@ -224,7 +224,7 @@ def read(
 def _points(given: Any, known: Mapping[str, str], turns: Sequence[Turn]) -> dict[str, list[Point]]:
     """The points of those who spoke; anybody else's go."""
     ids = {name.casefold(): actor for actor, name in known.items()} | {a: a for a in known}
-    said = {(turn.actor, turn.seq) for turn in turns if turn.status == "ok"}
+    said = {(turn.actor, turn.number) for turn in turns if turn.status == "ok"}
     found: dict[str, list[Point]] = {}
     for entry in _objects(given):
         who = entry.get("speaker")

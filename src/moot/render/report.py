@@ -113,7 +113,7 @@ class _Told:
     def mark(self) -> dict[str, Any]:
         """Its place on the timeline."""
         return {
-            "turn": self.turn.seq,
+            "turn": self.turn.number,
             "speaker": self.turn.actor,
             "seconds": self.seconds,
             "words": self.words,
@@ -184,7 +184,7 @@ def _place(debate: Debate, number: int, stage: str, layout: int) -> dict[str, An
 
 def _failure(debate: Debate, turn: Turn, layout: int) -> dict[str, Any]:
     return {
-        "turn": turn.seq,
+        "turn": turn.number,
         **_place(debate, turn.round, turn.stage, layout),
         "speaker": turn.actor,
         "model": turn.model,
@@ -226,7 +226,7 @@ def _summary(
         by = "judge"
     else:  # with no host, a participant closes; of a council without verdict, the Synthesizer
         by = "host" if debate.host and last.actor == debate.host.id else "participant"
-    return {"text": last.text, "by": by, "turn": last.seq}
+    return {"text": last.text, "by": by, "turn": last.number}
 
 
 def _unclosed(debate: Debate, turns: Sequence[Turn], layout: int) -> str | None:
@@ -255,10 +255,10 @@ def _stated(turns: Sequence[Turn], layout: int) -> list[dict[str, Any]]:
             continue
         if (claim := _claim(data, layout)) and not any(plain_key(claim) in said for said in claims):
             claims = {said: point for said, point in claims.items() if said not in plain_key(claim)}
-            claims[plain_key(claim)] = {"text": clip(claim), "turn": turn.seq}
+            claims[plain_key(claim)] = {"text": clip(claim), "turn": turn.number}
         for item in tables(data, "challenges"):
             asked = " ".join(str(item.get("question", "")).split())
-            questions.setdefault(plain_key(asked), {"text": clip(asked), "turn": turn.seq})
+            questions.setdefault(plain_key(asked), {"text": clip(asked), "turn": turn.number})
     points = [*claims.values()] or [point for key, point in questions.items() if key]
     return points if len(points) <= POINTS else [*points[: POINTS - 1], points[-1]]
 

@@ -301,7 +301,7 @@ def contents(
         "debate": codec.filed(debate),
         "rules": digest(debate.rules),  # those of request.json, as is what was received
         **({} if debate.received is None else {"received": _digest(debate.received)}),
-        "turns": [codec.turn(turn) for turn in turns],
+        "turns": [codec.filed_turn(turn) for turn in turns],
         "events": [codec.entry(event) for event in events],
     }
     files["transcript.json"] = as_json(whole)

@@ -209,15 +209,16 @@ def _compare_log(
     theirs = {item.seq: item for item in rows if item.seq <= upto}
     if len(ours) != len(theirs):
         yield f"transcript.json has {len(ours)} {noun}s, {table} has {len(theirs)}."
-    for seq in sorted(ours | theirs):
+    for seq, item in sorted((ours | theirs).items()):
+        number = item.number if isinstance(item, Turn) else seq
         if seq not in theirs:
-            yield f"{table} lacks {noun} {seq}."
+            yield f"{table} lacks {noun} {number}."
         elif seq not in ours:
-            yield f"transcript.json lacks {noun} {seq}, which {table} has."
+            yield f"transcript.json lacks {noun} {number}, which {table} has."
         else:
             found = differences(encode(theirs[seq]), encode(ours[seq]))
             for path in islice(found, MAX_LISTED):
-                yield f"transcript.json and {table} disagree on {noun} {seq}: {shown(path)}."
+                yield f"transcript.json and {table} disagree on {noun} {number}: {shown(path)}."
 
 
 def _decided(replay: Replay) -> tuple[list[dict[str, Any]], Record | None]:

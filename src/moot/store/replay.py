@@ -241,6 +241,9 @@ class _Folder:
         must(whole, "its log has a gap, or an entry twice.")
         in_order = [turn.seq for turn in turns] == sorted(turn.seq for turn in turns)
         must(in_order, "its turns are not in the order of their seq.")
+        numbers, counted = [turn.number for turn in turns], debate.rules.numbers_turns
+        right = list(range(1, len(turns) + 1)) if counted else [turn.seq for turn in turns]
+        must(numbers == right, "its turns are not numbered one after the other.")
         must(count == len(turns), f"it says {count} turns, and holds {len(turns)}.")
         jury = debate.jury.seats if debate.jury else ()
         names = {seat.id: seat.name for seat in (*debate.seats, *jury)}
@@ -248,11 +251,11 @@ class _Folder:
             names = {f"juror-{n}": f"Juror {n}" for n in range(1, MAX_JURORS + 1)} | names
         for turn in turns:
             whose = turn.kind == "note" or names.get(turn.actor) == turn.name
-            must(whose, f"turn {turn.seq}: its actor is not {turn.name}.")
+            must(whose, f"turn {turn.number}: its actor is not {turn.name}.")
             told = (turn.instruction is not None) == (turn.kind == "cue")
-            must(told, f"turn {turn.seq}: cues have an instruction, and nothing else has.")
+            must(told, f"turn {turn.number}: cues have an instruction, and nothing else has.")
             failed = (turn.error_code is not None) == (turn.status == "failed")
-            must(failed, f"turn {turn.seq}: failed turns have an error code, and no other has.")
+            must(failed, f"turn {turn.number}: failed turns have an error code, and no other has.")
         place = (turns[-1].round, turns[-1].stage) if turns else (None, None)
         must((debate.round, debate.stage) == place, "its round and stage are not its last turn's.")
         halted = debate.status in FINAL or debate.status == "paused"

@@ -136,8 +136,11 @@ turns = Table(
     *_integers("seq round input_tokens output_tokens calls estimated"),
     Column("cost_usd", Float, nullable=False),
     _thinking(),
+    Column("number", Integer),  # what it is cited by; of turns from before it is their seq
 )
 Index("debate_turns_seq", turns.c.debate_id, turns.c.seq, unique=True)
+_numbered = (turns.c.debate_id, turns.c.number)
+_partial("debate_turns_number", "number IS NOT NULL", *_numbered, unique=True)
 # The last wall: whatever goes wrong above, nobody speaks twice in a round.
 _slot = (turns.c.debate_id, turns.c.round, turns.c.actor)
 _partial("debate_turns_once", "kind IN ('speech', 'summary', 'verdict')", *_slot, unique=True)
@@ -145,8 +148,8 @@ _partial("debate_turns_cue_once", "kind = 'cue'", *_slot, turns.c.target, unique
 # What each role said, with its challenges and revisions in columns, for whoever queries by hand.
 _ROLE_TURNS = """
     CREATE VIEW debate_role_turns AS
-    SELECT debate_id, seq, round, stage, name AS role, target AS target_role, status,
-           {}, error_code, model, text, committed_at
+    SELECT debate_id, seq, COALESCE(number, seq) AS number, round, stage, name AS role,
+           target AS target_role, status, {}, error_code, model, text, committed_at
     FROM debate_turns"""
 ROLE_TURNS = {
     "sqlite": _ROLE_TURNS.format("""

@@ -159,6 +159,14 @@ def turn(value: Turn) -> dict[str, Any]:
     return adapter(Turn).dump_python(value, mode="json", warnings=False)
 
 
+def filed_turn(value: Turn) -> dict[str, Any]:
+    """A turn as files keep it: without a number if that is its seq, as in files from before."""
+    said = turn(value)
+    if value.number == value.seq:
+        del said["number"]
+    return said
+
+
 def read_turn(said: Any) -> Turn:
     return adapter(Turn).validate_python(said)
 

@@ -20,7 +20,7 @@ def document(debate: Debate, turns: Sequence[Turn], whole: Sequence[Turn]) -> di
     if _in_own_words(debate.rules):
         council = [_council(debate, turn, whole) for turn in turns]
         return {"round": f"round-{number}", **head, "turns": council}
-    said = [codec.turn(turn) for turn in turns]
+    said = [codec.filed_turn(turn) for turn in turns]
     return {"round": number, "stage": turns[0].stage, **head, "turns": said}
 
 
@@ -66,6 +66,7 @@ def _council(debate: Debate, turn: Turn, whole: Sequence[Turn]) -> dict[str, Any
     provider, _, name = turn.model.partition(":")
     return {
         "seq": turn.seq,
+        **({"number": turn.number} if turn.number != turn.seq else {}),
         "role": turn.name,
         "round": f"round-{turn.round}",
         "stage": turn.stage,

@@ -388,6 +388,7 @@ def run_all(
             (t.round, t.actor, t.target if t.kind == "cue" else None) for t in run.turns
         )
         assert max(slots.values()) == 1
+        assert [turn.number for turn in run.turns] == list(range(1, len(run.turns) + 1))
         made = files.contents(run.debate, run.turns, run.events)
         assert "report.json" in made
         result = run.debate.rules.result

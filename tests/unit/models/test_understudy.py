@@ -354,7 +354,7 @@ def test_a_council_holds_together(motion: str) -> None:
     stated = {risk for stand in first.values() for risk in stand["risks"]}
     assert {risk["risk"] for risk in verdict["risks"]} <= stated
     for point in [*verdict["whySelected"], *answers(turns, 4)["Synthesizer"]["agreements"]]:
-        cited = {turn.name for turn in turns if turn.seq in point["turns"]}
+        cited = {turn.name for turn in turns if turn.number in point["turns"]}
         assert cited
         assert all(name in point["text"] for name in cited)
     dues = [date.fromisoformat(item["due"]) for item in verdict["nextActions"]]
@@ -417,7 +417,7 @@ LOST: list[list[tuple[int, str]]] = [
 @pytest.mark.parametrize("lost", LOST)
 def test_what_was_not_heard_breaks_nothing(lost: Sequence[tuple[int, str]]) -> None:
     turns = play(scene("council", MOTIONS[0]), lost)
-    known = {turn.seq for turn in turns if turn.status == "ok"}
+    known = {turn.number for turn in turns if turn.status == "ok"}
     for turn in turns:
         assert {int(seq) for seq in re.findall(r"turn:(\d+)", turn.text)} <= known
     asked = answers(turns, 2)
@@ -467,7 +467,7 @@ def test_the_engine_takes_it(tmp_path: Path, motion: str) -> None:
     assert (debate.status, debate.degraded, packet["degraded"]) == ("completed", False, False)
     assert [turn.usage.calls for turn in turns] == [1] * 17
     refs = [ref for ref in packet["trace"]["evidenceRefs"] if ref.startswith("turn:")]
-    assert set(refs) <= {f"turn:{turn.seq}" for turn in turns}
+    assert set(refs) <= {f"turn:{turn.number}" for turn in turns}
     assert len(refs) > 5
     # Which of those who speak together is committed first is chance; the words are not.
     again = play(scene("council", motion))
@@ -645,7 +645,7 @@ def test_a_shape_of_ones_own_is_filled_by_the_names_of_its_fields() -> None:
     assert made["choice"] == consensus(scene("council", MOTIONS[0]), COUNCIL)["favoured"]
     for reason in (*made["reasons"], made["against"]):
         assert reason["turns"]
-        assert set(reason["turns"]) <= {turn.seq for turn in COUNCIL}
+        assert set(reason["turns"]) <= {turn.number for turn in COUNCIL}
     assert len({reason["text"] for reason in (*made["reasons"], made["against"])}) > 1
     assert all(question.endswith("?") for question in made["questions"])
     assert set(made["same"][0]["wordings"]) <= set(stated)

@@ -116,7 +116,7 @@ def check(debate: Debate, turns: list[Turn]) -> dict[str, Any]:
     made = report(debate, turns)
     assert made == report(debate, list(reversed(turns)))
     assert json.loads(json.dumps(made)) == made
-    totals, by_seq = made["totals"], {turn.seq: turn for turn in turns}
+    totals, by_number = made["totals"], {turn.number: turn for turn in turns}
     for name in SUMS:
         assert totals[name] == pytest.approx(
             sum(who["statistics"][name] for who in made["speakers"])
@@ -131,7 +131,7 @@ def check(debate: Debate, turns: list[Turn]) -> dict[str, Any]:
     if totals["words"]:
         assert sum(w["statistics"]["share"] for w in made["speakers"]) == pytest.approx(1, abs=0.01)
     for who in made["speakers"]:
-        check_points(who, by_seq)
+        check_points(who, by_number)
     assert made["method"] == "extraction"
     text, page = markdown(made), check_html(html(made))
     for who in made["speakers"]:
@@ -140,13 +140,13 @@ def check(debate: Debate, turns: list[Turn]) -> dict[str, Any]:
     return made
 
 
-def check_points(who: Mapping[str, Any], by_seq: Mapping[int, Turn]) -> None:
+def check_points(who: Mapping[str, Any], by_number: Mapping[int, Turn]) -> None:
     points = who["mainPoints"]
     texts = [point["text"] for point in points]
     assert len(set(texts)) == len(texts) <= 3
     assert [point["turn"] for point in points] == sorted(point["turn"] for point in points)
     for point in points:
-        turn = by_seq[point["turn"]]
+        turn = by_number[point["turn"]]
         assert (turn.actor, turn.status) == (who["id"], "ok")
         if not turn.data:
             said = " ".join(turn.text.replace("**", "").split())
@@ -207,7 +207,7 @@ def test_each_format_has_its_report(tmp_path: Path, format_: str) -> None:
         assert who["models"] == ["local:understudy"]
         assert who["mainPoints"]
     if HOSTED[format_]:
-        assert made["summary"] == {"text": turns[-1].text, "by": "host", "turn": turns[-1].seq}
+        assert made["summary"] == {"text": turns[-1].text, "by": "host", "turn": turns[-1].number}
     else:
         assert (made["summary"]["by"], made["summary"]["turn"]) == ("extraction", None)
         assert made["summary"]["text"]

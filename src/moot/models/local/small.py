@@ -170,7 +170,7 @@ def _brief(debate: Debate) -> str:
 
 
 def _line(turn: Turn, debate: Debate) -> str:
-    number = f"[turn {turn.seq}] " if debate.rules.result else ""
+    number = f"[turn {turn.number}] " if debate.rules.result else ""
     return f"{number}{turn.name}: “{_flat(turn.text)}”"
 
 

@@ -31,6 +31,7 @@ REST = FINAL | {"paused"}
 END_SECONDS = 1.0
 EXAMINED = 0.2
 """Of the debates that ended, so many are replayed byte by byte: it takes longest of all checks."""
+NUMBERED = "turns are numbered 1, 2, 3 … for every reader"
 COLUMNS = (
     "id", "status", "wanted", "last_seq", "turns", "fence", "lease_owner", "lease_until",
     "open_calls", "input_tokens", "output_tokens", "cost_usd", "calls", "files_seq", "limits",
@@ -221,6 +222,9 @@ class Checks:
             self.hold(key not in known.spoken, "a turn is spoken once", f"{name} {key}")
             known.spoken.add(key)
         self.hold(len(known.spoken) == row["turns"], "turns are counted", name)
+        numbers = self.ask("SELECT number FROM debate_turns WHERE debate_id = ? ORDER BY seq", name)
+        in_order = [one for (one,) in numbers] == list(range(1, len(numbers) + 1))
+        self.hold(in_order, NUMBERED, f"{name}: {numbers}")
         if row["status"] == "running":
             self._check_cursor(name)
 
@@ -316,12 +320,12 @@ class Checks:
 
     def announced(self, event: Event) -> None:
         found = self.ask(
-            "SELECT e.type, t.text FROM debate_events e LEFT JOIN debate_turns t"
+            "SELECT t.number, t.text FROM debate_events e LEFT JOIN debate_turns t"
             " ON t.debate_id = e.debate_id AND t.seq = e.seq WHERE e.debate_id = ? AND e.seq = ?",
             event.debate_id, event.seq,
         )  # fmt: skip
-        told = event.turn.text if isinstance(event, TurnCommitted) else None
-        there = [text for _, text in found] == [told]
+        turn = event.turn if isinstance(event, TurnCommitted) else None
+        there = [*found] == [(turn.number, turn.text) if turn else (None, None)]
         self.hold(there, "announced only if committed", f"{event.debate_id} {event}")
 
     def filed(self, debate_id: str) -> None:

@@ -5,10 +5,11 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from moot.core.events import Delta
+from moot.core.events import Delta, TurnCommitted
 from moot.engine.service import Service
 from moot.errors import MootError, StorageError
 from moot.ports import Once
+from moot.testing.simulation.checks import NUMBERED
 
 if TYPE_CHECKING:
     from moot.testing.simulation.process import Process
@@ -262,8 +263,17 @@ class People:
             self._world.checks.hold(
                 event.seq == after + 1, NOTHING_MISSED, f"{debate_id}: {event.seq} after {after}"
             )
+            if isinstance(event, TurnCommitted):
+                turn = event.turn
+                holds = turn.number == self._heard(debate_id, turn.seq)
+                self._world.checks.hold(holds, NUMBERED, f"{debate_id}: {turn.number}")
             after = event.seq
             self._readers[debate_id] = max(after, self._readers[debate_id])
+
+    def _heard(self, debate_id: str, seq: int) -> int:
+        """How many turns a debate has up to that entry of its log."""
+        asked = "SELECT COUNT(*) FROM debate_turns WHERE debate_id = ? AND seq <= ?"
+        return self._world.checks.ask(asked, debate_id, seq)[0][0]
 
     def unread(self) -> list[str]:
         """What somebody who reads along has not read to its end."""

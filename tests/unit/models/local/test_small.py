@@ -144,7 +144,7 @@ def test_a_wave_of_a_council_shares_all_but_its_asks() -> None:
             assert len(ask.split()) < 120
             assert shared(whole, flat(call.messages)) == 1.0
     judged = flat(calls[-1].messages)
-    assert all(f"[turn {turn.seq}] {turn.name}: “" in judged for turn in calls[-1].heard)
+    assert all(f"[turn {turn.number}] {turn.name}: “" in judged for turn in calls[-1].heard)
     assert len(calls[-1].heard) == 16
 
 
