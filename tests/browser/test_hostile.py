@@ -78,7 +78,7 @@ def test_a_turn_a_name_a_bio_and_a_motion(browser: Browser, moot: Served, width:
             scroller.evaluate("one => one.scrollBy(0, 2000)")
             page.wait_for_timeout(60)
             assert_whole(page)
-        links = page.locator("main article a[href]:not(.seq)")
+        links = page.locator("main article a[href]:not(.number)")
         assert links.count() > 0
         for link in links.all():
             assert link.get_attribute("href") in SAFE

@@ -128,13 +128,15 @@ def test_the_decision_as_a_document(
         assert sorted(map(int, cited)) == sorted(
             int(str(link.get_attribute("href")).rpartition("-")[2]) for link in links.all()
         )
-        assert {int(seq) for seq in cited} <= turns
+        assert {int(number) for number in cited} <= turns == {*range(1, len(turns) + 1)}
         expect(document).to_contain_text("no turn cited")
         expect(page.locator("main")).to_contain_text("One citation was dropped")
         links.first.click()
         expect(page).to_have_url(re.compile(rf"/d/{debate_id}#turn-\d+$"))
-        seq = page.url.rpartition("-")[2]
-        expect(page.locator(f"article#turn-{seq}")).to_be_in_viewport()
+        number = page.url.rpartition("-")[2]
+        card = page.locator(f"article#turn-{number}")
+        expect(card).to_be_in_viewport()
+        expect(card.get_by_role("link", name=re.compile(rf"^turn {number} "))).to_be_visible()
         page.go_back()
         expect(page.get_by_role("heading", level=1)).to_have_text("Ship it")
 

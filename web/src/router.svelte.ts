@@ -81,7 +81,7 @@ export const paths = {
   setUp: '/new',
   cast: '/new?step=2',
   debate: (id: string) => `/d/${id}`,
-  turn: (id: string, seq: number) => `/d/${id}#turn-${seq}`,
+  turn: (id: string, number: number) => `/d/${id}#turn-${number}`,
   outcome: (id: string) => `/d/${id}/outcome`,
   replay: (id: string) => `/d/${id}/replay`,
   agents: '/studio/agents',

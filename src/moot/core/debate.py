@@ -151,7 +151,6 @@ class Turn:
     """One committed utterance."""
 
     seq: int  # of its event in the log
-    number: int = field(default=0, kw_only=True)  # what it is cited by: 1, 2, 3 …
     round: int
     stage: str
     actor: str
@@ -167,6 +166,7 @@ class Turn:
     usage: Usage
     started_at: str
     committed_at: str
+    number: int = 0  # what it is cited by: 1, 2, 3 … in the order of commit
 
     def __post_init__(self) -> None:
         if not self.number:  # rows and files from before have none: turns were cited by their seq

@@ -76,7 +76,7 @@ export function exchange(debate: Debate, turns: Turn[], moved: Move[] | null): E
     const [first = null, ...later] = result.stands.toReversed().map((stage) => placed(debate, spoken, seat, stage))
     const last = later.findLast((place) => place !== null) ?? null
     const changed = !first || !last || last.isUndecided ? null : moved ? moved.some((move) => move.role === seat.name) : first.position !== last.position
-    return { id: seat.id, name: seat.name, asked, first, last, changed, ...grounds(spoken.find((turn) => turn.seq === last?.turn), spoken) }
+    return { id: seat.id, name: seat.name, asked, first, last, changed, ...grounds(spoken.find((turn) => turn.number === last?.turn), spoken) }
   })
   return {
     voices: voices.filter((voice) => voice.asked || aimed.has(voice.id)),
@@ -98,7 +98,7 @@ function placed(debate: Debate, spoken: Turn[], seat: Participant, stage: string
     position,
     confidence: typeof confidence === 'number' ? confidence : null,
     isUndecided: field === 'choice' && position === 'undecided',
-    turn: turn.seq,
+    turn: turn.number,
   }
 }
 
@@ -115,8 +115,8 @@ function grounds(turn: Turn | undefined, spoken: Turn[]): Pick<Voice, 'revisions
 
 /** A model may name turns that do not exist, or that it could not have heard. */
 function cited(turns: unknown, by: Turn | undefined, spoken: Turn[]): number[] {
-  const heard = new Set(spoken.filter((turn) => by && turn.round < by.round).map((turn) => turn.seq))
-  return Array.isArray(turns) ? (turns as number[]).filter((seq) => heard.has(seq)) : []
+  const heard = new Set(spoken.filter((turn) => by && turn.round < by.round).map((turn) => turn.number))
+  return Array.isArray(turns) ? (turns as number[]).filter((number) => heard.has(number)) : []
 }
 
 function challengesOf(participants: Participant[], spoken: Turn[], stands: string[]): Challenge[] {
@@ -124,12 +124,12 @@ function challengesOf(participants: Participant[], spoken: Turn[], stands: strin
   const ids = [...named.keys()]
   const ordered = spoken.toSorted((a, b) => a.round - b.round || ids.indexOf(a.actor) - ids.indexOf(b.actor)) // not as they came in
   return ordered.flatMap((turn): Challenge[] => {
-    const { actor: source, target, seq, kind } = turn
+    const { actor: source, target, number, kind } = turn
     const asked = items(turn, 'challenges').map((one) => ({ question: text(one.question), claim: text(one.claim) }))
     if (kind === 'cue' || !target || !named.has(source) || !named.has(target)) return []
     if (!asked.length && stands.includes(turn.stage)) return [] // it takes a position; it does not ask for one
     const questions = asked.length ? asked : [{ question: turn.text.length > CLIP ? `${turn.text.slice(0, CLIP)} …` : turn.text, claim: '' }]
-    return [{ source, target, turn: seq, questions, ...answered(spoken, named.get(source) ?? '', target, turn) }]
+    return [{ source, target, turn: number, questions, ...answered(spoken, named.get(source) ?? '', target, turn) }]
   })
 }
 
@@ -139,10 +139,10 @@ function answered(spoken: Turn[], source: string, target: string, challenge: Tur
     const answers = items(turn, 'responses')
       .filter((one) => text(one.sourceRole).toLowerCase().includes(source.toLowerCase()))
       .map((one) => text(one.response))
-    if (answers.length) return { answers, answeredIn: turn.seq }
+    if (answers.length) return { answers, answeredIn: turn.number }
   }
   const next = later.find((turn) => !Array.isArray(turn.data?.responses))
-  return { answers: [], answeredIn: next?.seq ?? null }
+  return { answers: [], answeredIn: next?.number ?? null }
 }
 
 const isTable = (value: unknown): value is Data => typeof value === 'object' && value !== null && !Array.isArray(value)

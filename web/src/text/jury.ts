@@ -69,7 +69,7 @@ export function ballotOf({ data, status }: Pick<Turn, 'data' | 'status'>): Ballo
 
 function grounds(value: unknown): Grounds {
   const found = fields(value)
-  const turns = list(found.turns).filter((seq): seq is number => typeof seq === 'number')
+  const turns = list(found.turns).filter((one): one is number => typeof one === 'number')
   const quotes = list(found.quotes).map((quote) => text(quote) || text(fields(quote).text) || text(fields(quote).quote)).filter(Boolean)
   return { text: text(found.text), turns, quotes }
 }

@@ -47,10 +47,10 @@ function link(within: DocumentFragment, base: string): void {
     if (parts.length < 2) continue
     const made = parts.flatMap((part, nth) => {
       if (nth % 2 === 0) return [part]
-      const links = [...part.matchAll(/\d+/g)].flatMap(([seq], place) => {
+      const links = [...part.matchAll(/\d+/g)].flatMap(([number], place) => {
         const anchor = owner.createElement('a')
-        anchor.setAttribute('href', `${base}#turn-${Number(seq)}`)
-        anchor.textContent = `turn ${Number(seq)}`
+        anchor.setAttribute('href', `${base}#turn-${Number(number)}`)
+        anchor.textContent = `turn ${Number(number)}`
         return place ? [', ', anchor] : [anchor]
       })
       return ['[', ...links, ']']
