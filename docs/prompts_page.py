@@ -28,10 +28,10 @@ come from the [format files](../src/moot/formats), from [jury.toml](../src/moot/
 from [prompts.py](../src/moot/core/prompts.py).
 
 A prompt has three parts. The system message comes first and never changes for a seat. Then comes
-the transcript in order: the words of others behind `>`, the seat's own as its own messages. The ask
-comes last, with all that holds for this turn alone. So each prompt of a seat begins with its
-previous one, and the caches of vendors hit. Messages that are shown above for the same seat are not
-shown again: a line in italics stands for them."""
+the transcript in order: the words of others behind `>` under the number of their turn, the seat's
+own as its own messages. The ask comes last, with all that holds for this turn alone. So each prompt
+of a seat begins with its previous one, and the caches of vendors hit. Messages that are shown above
+for the same seat are not shown again: a line in italics stands for them."""
 _SPOKEN = {
     "cue": "the host, {}, gives somebody the floor",
     "summary": "{} sums up",
