@@ -222,6 +222,19 @@ class StoreContract:
         with pytest.raises(Exception, match=r"(?i)unique"):
             log.add(conn, "d", TurnCommitted("d", a_turn(1, actor="ben")))
 
+    def test_no_number_twice(self, conn: Connection) -> None:
+        log.add(conn, "d", TurnCommitted("d", a_turn(3, number=1)))
+        log.add(conn, "e", TurnCommitted("e", a_turn(3, number=1)))
+        with pytest.raises(Exception, match=r"(?i)unique"):
+            log.add(conn, "d", TurnCommitted("d", a_turn(5, number=1, actor="ben")))
+
+    def test_a_turn_from_before_has_its_seq_for_a_number(self, conn: Connection) -> None:
+        for seq, number in ((3, 1), (4, 2)):
+            turn = a_turn(seq, number=number, actor=f"p{seq}")
+            log.add(conn, "d", TurnCommitted("d", turn))
+        conn.driver.execute("UPDATE debate_turns SET number = NULL WHERE debate_id = 'd'")
+        assert [turn.number for turn in log.turns_after(conn, "d")] == [3, 4]
+
     def test_notes_may_be_many(self, conn: Connection) -> None:
         for seq in (1, 2):
             log.add(conn, "d", TurnCommitted("d", a_turn(seq, kind="note")))
