@@ -33,12 +33,45 @@ MARKUP = f"""\
 | - | - |
 | <img src={EVIL}/l.png> | `<script>` |
 """
+FORMULAS = rf"""\
+$\href{{javascript:window.harmed='href'}}{{x}}$ $\url{{{EVIL}/o}}$
+$\includegraphics{{{EVIL}/p.png}}$
+$\class{{skip}}{{x}}$ $\id{{main}}{{x}}$ $\style{{position:fixed}}{{x}}$ $\data{{x=y}}{{x}}$
+$\textcolor{{white}}{{hidden}}$ $\rule{{9999em}}{{9999em}}$ $x\raisebox{{9999em}}{{y}}$
+$\kern9999em z$
+$\text{{<img src={EVIL}/q onerror=window.harmed='text'>}}$
+\(a <script>window.harmed='tex'</script>\)
+$\text{{</mtext></math><img src={EVIL}/r onerror=window.harmed='mtext'>}}$
+
+$$\begin{{matrix}} </math><svg onload="window.harmed='display'"> & b \\ c & d \end{{matrix}}$$
+
+```html
+<img src={EVIL}/s onerror="window.harmed='code'"><span class="skip" style="position:fixed">x</span>
+```
+
+```python" onclick="window.harmed='language'" class="skip
+print("<script>window.harmed='python'</script>")
+```
+
+- [x] <input onfocus="window.harmed='tick'" autofocus>
+"""
+BOMBS = (
+    r"$\def\a{xx}\def\b{\a\a}\def\c{\b\b}\c\c$",
+    r"$\newcommand\loop{\loop\loop}\loop$",
+    r"\(" + "{" * 480 + "x" + "}" * 480 + r"\)",
+    r"\(" + r"\frac1" * 100 + r"2\)",
+    r"\(" + r"\left(" * 60 + "x" + r"\right)" * 60 + r"\)",
+    r"\(" + r"\sqrt{" * 80 + "x" + "}" * 80 + r"\)",
+)
+MANY = "$x$ " * 400
 SHORT = f"<img src={EVIL}/n onerror=window.harmed=1> {RLO}<script>x</script>"
 
 
 @pytest.fixture(scope="module")
 def moot(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
     def says(call: Call) -> str:
+        if call.debate.motion == "Formulas":
+            return (FORMULAS, " ".join(BOMBS), MANY)[min(call.debate.turn_count, 2)]
         return MARKUP if call.step.round < 2 else LONG
 
     with served(tmp_path_factory.mktemp("hostile") / "home", Stage(says)) as found:
@@ -97,6 +130,39 @@ def test_a_turn_a_name_a_bio_and_a_motion(browser: Browser, moot: Served, width:
         assert_whole(page)
         page = tab.open("/")
         expect(page.locator(f"a[data-id={debate['id']}]")).to_be_visible()
+        assert_whole(page)
+
+
+def test_maths_and_code(browser: Browser, moot: Served) -> None:
+    """What is not plain maths stays as it was written, and none of it acts, hides or grows."""
+    limits = {"max_turns": 3, "max_turn_tokens": 4096}
+    debate = moot.create("Formulas", format="standard", options={"rounds": 0}, limits=limits)
+    moot.wait(debate["id"])
+    with visit(browser, moot.url) as tab:
+        page = tab.open(f"/d/{debate['id']}")
+        evil, bombs, many = (page.locator("article.turn .text").nth(nth) for nth in range(3))
+        expect(evil.locator("math").first).to_be_visible()
+        assert_whole(page)
+        for element in evil.locator("*").all():
+            assert not element.get_attribute("style")
+            assert not element.get_attribute("id")
+            assert "skip" not in (element.get_attribute("class") or "")
+        assert evil.locator("a, input, [onclick], [mathcolor], [mathbackground]").count() == 0
+        for command in ("href", "url", "includegraphics", "class", "id", "style", "data"):
+            expect(evil.locator("code", has_text=f"\\{command}{{")).to_have_count(1)
+        expect(evil.locator("math", has_text="hidden")).to_have_count(1)
+        height = "one => Math.max(...[...one.querySelectorAll('math')].map(m => m.clientHeight))"
+        assert evil.evaluate(height) < 1000
+        expect(evil.locator(".code")).to_have_count(2)
+        expect(evil.locator("pre").first).to_contain_text('<span class="skip"')
+        expect(evil.get_by_role("img", name="done", exact=True)).to_have_count(1)
+        expect(evil).to_contain_text('<input onfocus="window')
+        bombs.scroll_into_view_if_needed()
+        expect(bombs.locator("code")).to_have_count(len(BOMBS))
+        assert bombs.locator("math").count() == 0
+        many.scroll_into_view_if_needed()
+        expect(many.locator("math").first).to_be_visible()
+        assert many.locator("math").count() == 150
         assert_whole(page)
 
 
