@@ -8,6 +8,9 @@ const BLOCKS = 'p, li, h3, h4, h5, h6, tr, blockquote, pre, br, hr'
 
 export function pieces(markdown: string): string[] {
   const { body } = new DOMParser().parseFromString(render(markdown.slice(0, MOST)), 'text/html')
+  for (const button of body.querySelectorAll('button')) button.remove()
+  for (const tick of body.querySelectorAll('[role=img]')) tick.textContent = `${tick.ariaLabel}:`
+  for (const formula of body.querySelectorAll('math')) formula.textContent = 'a formula'
   for (const pre of body.querySelectorAll('pre')) pre.textContent = 'Code, not read aloud.'
   for (const cell of body.querySelectorAll('td, th')) cell.after(', ')
   for (const block of body.querySelectorAll(BLOCKS)) block.after('\n')
