@@ -313,6 +313,30 @@ def test_without_the_token_nothing_is_told(guarded: Scene) -> None:
     assert guarded.state() == before
 
 
+def test_a_person_who_opens_a_call_gets_its_screen_and_nothing_of_the_call(guarded: Scene) -> None:
+    """Also without the token, because a browser sends none: the screen asks for it."""
+    navigation = (("Accept", "text/html,*/*;q=0.8"), ("Sec-Fetch-Mode", "navigate"))
+    screens = {
+        "/debates": "/",
+        f"/debates/{guarded.debate_id}": f"/d/{guarded.debate_id}",
+        f"/debates/{guarded.debate_id}/replay": f"/d/{guarded.debate_id}/replay",
+        "/agents": "/studio/agents",
+        "/stations": "/studio/stations",
+        "/stations/air": "/studio/stations/air",
+    }
+    for path, screen in screens.items():
+        got = guarded.ask("GET", path, *navigation)
+        assert (got.status, got.headers["location"], got.body) == (302, screen, b""), path
+        assert got.headers["cache-control"] == "no-store"
+        assert guarded.ask("GET", screen, *navigation).status == 200
+        for lacking in (navigation[:1], navigation[1:]):  # a program
+            guarded.ask("GET", path, *lacking).problem(401)
+        guarded.ask("POST", path, JSON, *navigation).problem(401)
+    for _, path in (one for one in guarded.routes if one[0] == "GET"):  # the others are no screen
+        if path not in screens and path not in PUBLIC and not path.startswith("/on-air/"):
+            guarded.ask("GET", path, *navigation).problem(401)
+
+
 def test_with_the_token_everything_is_told(guarded: Scene) -> None:
     for scheme in ("Bearer", "bearer", "BEARER"):
         right = ("Authorization", f"{scheme} {TOKEN}")

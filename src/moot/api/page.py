@@ -1,12 +1,14 @@
 """The page: built from web/ into static/, served whole, under a strict policy."""
 
 import gzip
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 
 from fastapi import FastAPI, Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from moot.api.problems import ProblemError
@@ -20,6 +22,15 @@ ROUTES = (
 PUBLIC = ("/", "/new")
 PUBLIC_UNDER = ("/d/", "/studio/", "/air/", "/assets/")
 """Paths that hold no debate and need no token: a browser sends none when it opens a page."""
+SCREENS = (
+    (re.compile(r"/debates"), "/"),
+    (re.compile(r"/debates/(?P<id>debate_\w+)"), "/d/{id}"),
+    (re.compile(r"/debates/(?P<id>debate_\w+)/replay"), "/d/{id}/replay"),
+    (re.compile(r"/agents"), "/studio/agents"),
+    (re.compile(r"/stations"), "/studio/stations"),
+    (re.compile(r"/stations/(?!export$)(?P<id>[\w-]+)"), "/studio/stations/{id}"),
+)
+"""Calls whose noun has a screen: a person who types such an address wants that."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
     "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -51,6 +62,19 @@ class Asset:
 def is_public(path: str) -> bool:
     """Whether a path may be read without a token."""
     return path in PUBLIC or path.startswith(PUBLIC_UNDER)
+
+
+def to_screen(method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Response | None:
+    """Leads a person who opens a call's address in a browser to its screen; None for a program."""
+    given = dict(headers)
+    navigates = method == "GET" and given.get(b"sec-fetch-mode") == b"navigate"
+    if not navigates or b"text/html" not in given.get(b"accept", b""):
+        return None
+    for pattern, screen in SCREENS:
+        if match := pattern.fullmatch(path):
+            varies = {"Cache-Control": "no-store", "Vary": "Accept, Sec-Fetch-Mode"}
+            return RedirectResponse(screen.format(**match.groupdict()), 302, varies)
+    return None
 
 
 def add_page(app: FastAPI, static: Traversable | None = None) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moot.api import problems
-from moot.api.page import is_public
+from moot.api.page import is_public, to_screen
 from moot.api.problems import ProblemError
 
 log = logging.getLogger("moot.http")
@@ -75,14 +75,15 @@ class Gate:
             return
         passage = Passage(scope, send)
         try:
-            self._check(scope)
-            await self._app(scope, Body(scope, receive), passage.send)
+            screen = to_screen(scope["method"], scope["path"], scope["headers"])
+            self._check(scope, is_open=screen is not None)  # a redirect gives nothing away
+            await (screen or self._app)(scope, Body(scope, receive), passage.send)
         except ProblemError as refused:
             await problems.refusal(refused)(scope, receive, passage.send)
         finally:
             self._tell(scope, passage)
 
-    def _check(self, scope: Scope) -> None:
+    def _check(self, scope: Scope, *, is_open: bool) -> None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         if sum(name == b"host" for name, _ in scope["headers"]) != 1:
             raise ProblemError(400, "A request has one Host header.")
@@ -91,7 +92,7 @@ class Gate:
         origins = [value for name, value in scope["headers"] if name == b"origin"]
         self._check_origins(host, [origin.decode("latin-1") for origin in origins])
         self._rates.check(client_of(scope))
-        if not self._is_open(scope["method"], scope["path"]):
+        if not is_open and not self._is_open(scope["method"], scope["path"]):
             self._check_token(headers.get(b"authorization", b"").decode("latin-1"))
 
     def _is_open(self, method: str, path: str) -> bool:
