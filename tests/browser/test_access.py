@@ -14,6 +14,8 @@ from tests.stress import STRESS
 
 WIDE = {"width": 1280, "height": 800}
 PHONE = {"width": 360, "height": 740}
+ZOOMED = {"width": 320, "height": 256}  # 1280 × 1024 at 400 %
+LANDSCAPE = {"width": 844, "height": 390}
 
 
 def says(call: Call) -> str | ProviderError:
@@ -178,5 +180,37 @@ def test_reduced_motion_is_respected(browser: Browser, moot: Served) -> None:
         page = tab.open(f"/d/{debate['id']}")
         page.locator("[data-state=speaking]").wait_for()
         assert page.evaluate("() => document.getAnimations().length") == 0
+        stage.held = False
+        live.wait(debate["id"])
+
+
+@pytest.mark.parametrize("viewport", [ZOOMED, LANDSCAPE], ids=["400 %", "landscape"])
+def test_a_short_screen_is_for_the_transcript(
+    browser: Browser, moot: Served, debates: dict[str, str], viewport: Any
+) -> None:
+    height = "one => one.clientHeight / innerHeight"
+    done = debates["done"]
+    with visit(browser, moot.url, viewport=viewport) as tab:
+        for path in (f"/d/{done}", f"/d/{done}/replay"):
+            page = tab.open(path)
+            region = page.get_by_role("region", name="Transcript")
+            expect(region).to_be_visible()
+            expect(page.get_by_role("heading", level=1)).to_be_visible()
+            assert region.evaluate(height) >= 0.5, path
+            assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+            assert violations(page) == []
+            page.close()
+    stage = Stage(lambda call: f"{line(call)} {'and so on ' * 60}")
+    stage.held = True
+    home = moot.home.parent / f"short-{viewport['width']}"
+    with served(home, stage) as live, visit(browser, live.url, viewport=viewport) as tab:
+        debate = live.create("M" * 200, format="duel")
+        page = tab.open(f"/d/{debate['id']}")
+        region = page.get_by_role("region", name="Transcript")
+        expect(page.locator(".speaking p")).to_be_in_viewport()  # it follows what is said
+        assert region.evaluate(height) >= 0.5
+        expect(page.get_by_role("button", name="Pause")).to_be_in_viewport()
+        region.evaluate("one => one.scrollTo(0, 0)")
+        expect(page.get_by_role("heading", level=1)).to_be_in_viewport()  # and nothing is lost
         stage.held = False
         live.wait(debate["id"])
