@@ -1,9 +1,15 @@
 """What the terminal shows of a debate while it is spoken."""
 
+import re
 from io import StringIO
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 from rich.console import Console
+from tests.work import growth
 
+from moot.cli.markdown_view import MOST, said
 from moot.cli.screen import Screen
 from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
 from moot.testing.store_contract import AT, a_debate, a_turn
@@ -102,3 +108,96 @@ def test_what_the_host_is_asked_is_shown_until_it_speaks() -> None:
     assert "tried again" in shown
     assert "Give Ben" not in shown
     assert "Give Ben" in now(asked, delta("Ben", 0), delta("", 0), asked)
+
+
+RICH = """\
+## Costs
+
+| Option | Recommendation |
+| --- | --- |
+| Postgres | **Yes** |
+
+- [x] measured \\(x_1\\)
+
+```python
+print("<b>")
+```
+"""
+MARKS = [
+    "> ",
+    "- ",
+    "1. ",
+    "# ",
+    "*",
+    "**",
+    "_",
+    "~~",
+    "`",
+    "```\n",
+    "[",
+    "](b)",
+    "![",
+    "<b {}>",
+    "\\",
+]
+SLY = [
+    "\n",
+    "\n\n",
+    "    ",
+    "&#27;[2J",
+    "<http://e/%1b]0;x%07>",
+    "&#x202e;",
+    "\n[a]: {}\n",
+]
+TABLE = "\n\n| w | w |\n| - | - |\n| {} | {} |\n\n"
+COLOURS = re.compile(r"\x1b\[[\d;]*m")
+
+
+def on_terminal(text: str, width: int = 80) -> str:
+    console = Console(file=StringIO(), width=width, force_terminal=True)
+    with console.capture() as shown:
+        console.print(said(text, console))
+    return shown.get()
+
+
+def test_a_turn_is_markdown_on_a_terminal_and_plain_in_a_pipe() -> None:
+    turn = TurnCommitted(ID, a_turn(1, actor=SEAT.id, text=RICH))
+    piped = printed(turn)
+    for line in RICH.splitlines():
+        assert f"  {line}".rstrip() in [one.rstrip() for one in piped.splitlines()]
+    out = StringIO()
+    Screen(DEBATE, Console(file=out, width=80, force_terminal=True)).show(turn)
+    drawn = COLOURS.sub("", out.getvalue())
+    assert drawn != out.getvalue()
+    assert not any(mark in drawn for mark in ("##", "---", "**", "```", "| "))
+    for words in ("Costs", "Option", "Postgres", "Yes", "• [x] measured \\(x_1\\)", 'print("<b>")'):
+        assert words in drawn
+
+
+@given(some.lists(some.sampled_from([*MARKS, *SLY, TABLE, "{} "]), max_size=40))
+def test_no_text_is_lost_or_obeyed_by_the_terminal(parts: list[str]) -> None:
+    words = iter(f"w{number}w" for number in range(1000))
+    text = "".join(re.sub(r"\{\}", lambda _: next(words), part) for part in parts)
+    drawn = COLOURS.sub("", on_terminal(text))
+    assert re.sub("[\n -~▌•─━═╴╶╸╺┌└]", "", drawn) == ""
+    shown = "".join(drawn.split())
+    for word in re.findall(r"w\d+w", text):
+        assert word in shown
+
+
+@pytest.mark.parametrize(
+    "text", [">" * 100 + " deep", "- " * 50 + "deep", "|deep" * 60 + "\n" + "|-" * 60]
+)
+def test_what_would_not_fit_stays_plain(text: str) -> None:
+    assert "deep" in on_terminal(text)
+    assert "# words" in on_terminal("# words " * (MOST // 7))
+
+
+def test_what_is_being_said_costs_as_much_as_it_is_long() -> None:
+    def speak(size: int) -> None:
+        console = Console(file=StringIO(), width=80, height=40, force_terminal=True)
+        with Screen(DEBATE, console) as screen:
+            for place in range(size):
+                screen.show(delta("word ", place * 5))
+
+    assert growth(speak, 4000) < 20

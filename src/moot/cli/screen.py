@@ -12,7 +12,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from moot.cli import verdict_view
+from moot.cli import markdown_view, verdict_view
 from moot.cli.ask import flat
 from moot.core import schedule
 from moot.core.clean import clean
@@ -112,8 +112,12 @@ class Screen(View):
     def __enter__(self) -> Self:
         self.head()
         if self._console.is_terminal:
+            # It asks for what moves when it draws, not for every piece of text.
             self._live = Live(
-                self._now(), console=self._console, refresh_per_second=12, transient=True
+                get_renderable=self._now,
+                console=self._console,
+                refresh_per_second=12,
+                transient=True,
             )
             self._live.start()
         return self
@@ -133,18 +137,18 @@ class Screen(View):
 
     def _refresh(self) -> None:
         if self._live:
-            self._live.update(self._now())
+            self._live.refresh()
 
     def show(self, event: Event | Delta) -> None:
         if isinstance(event, Delta):
             self._hear(event)
             self._where = schedule.label(self._debate, event.round, event.stage)
+            return
+        self._check_order(event.seq)
+        if isinstance(event, TurnCommitted):
+            self._turn(event.turn)
         else:
-            self._check_order(event.seq)
-            if isinstance(event, TurnCommitted):
-                self._turn(event.turn)
-            else:
-                self._status(event)
+            self._status(event)
         self._refresh()
 
     def outcome(self, debate: Debate, folder: str, turns: Sequence[Turn]) -> None:
@@ -234,6 +238,7 @@ class Screen(View):
         self._heard[turn.seq] = turn
         self._done += 1
         self._cost += turn.usage.cost_usd
+        self._refresh()  # what was being said goes before its turn stands there
         out, votes = self._console, turn.actor in self._jurors
         # jurors vote all at once, in several rounds: one line stands above all of their ballots
         place = (None if votes else turn.round, turn.stage)
@@ -250,7 +255,7 @@ class Screen(View):
             out.print(Padding(Text(f"no answer ({turn.error_code})", style="red"), (0, 0, 0, 2)))
         else:
             style = "italic" if turn.kind == "cue" else ""
-            out.print(Padding(Text(turn.text, style=style), (0, 0, 0, 2)))
+            out.print(Padding(markdown_view.said(turn.text, out, style), (0, 0, 0, 2)))
 
     def _title(self, turn: Turn) -> str:
         """What stands above a turn, and those that follow it in the same place."""
@@ -282,11 +287,12 @@ class Screen(View):
         """What is being said, and the line that says how far the debate is."""
         parts: list[RenderableType] = []
         room = max(self._console.height // max(len(self._speaking), 1) - 5, 3)
-        for (number, actor), (start, text) in self._speaking.items():
+        for (number, actor), (start, text) in list(self._speaking.items()):  # drawn by a thread
             seat = self._debate.seat(actor)
             words = ("… " if start else "") + clean(text, seat.name, [])
             asked = self._asked.get((number, actor), AGAIN)
-            said = Text(words) if text else Text(asked, style="dim")
+            seen = "\n".join(words.split("\n")[-room:])  # each is a line or more
+            said = Text(seen) if text else Text(asked, style="dim")
             lines = said.wrap(self._console, max(self._console.width - 4, 20))
             parts += [Text(), self._heading(actor, seat.name, "")]
             parts += [Padding(line, (0, 0, 0, 2)) for line in lines[-room:]]
