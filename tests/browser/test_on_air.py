@@ -173,7 +173,7 @@ def test_what_comes_and_what_was(browser: Browser, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("width", NARROW_OR_WIDE)
 def test_hostile_text_is_inert(browser: Browser, tmp_path: Path, width: int) -> None:
-    says = f"{MARKUP} {'W' * 20_000}"
+    says = f"One plain sentence stands before all of this.\n\n{MARKUP} {'W' * 20_000}"
     size = {"width": width, "height": 800}
     with (
         served(tmp_path / "home", Stage(lambda _: says)) as moot,

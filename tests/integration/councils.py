@@ -75,10 +75,16 @@ def council_speaker(failing: frozenset[tuple[str, int]] = frozenset()) -> Script
 def written(call: Call) -> dict[str, Any]:
     """What a good model answers, from what it was asked."""
     assert call.schema
-    ids = call.schema["properties"]["speakers"]["items"]["properties"]["speaker"]["enum"]
-    first = {turn.actor: turn.number for turn in reversed(call.heard)}
-    points = [{"speaker": i, "points": [{"text": f"{i} holds on.", "turn": first[i]}]} for i in ids]
-    return {"summary": "They spoke, and “nobody” <b>moved</b>.", "speakers": points}
+    ids = call.schema["properties"]["points"]["items"]["properties"]["speaker"]["enum"]
+    first = {turn.actor: turn.number for turn in reversed(call.heard) if turn.kind != "cue"}
+    whole = {
+        "points": [{"speaker": i, "text": f"{i} holds on.", "turns": [first[i]]} for i in ids],
+        "conceded": [{"speaker": ids[0], "text": "It costs more.", "turns": [first[ids[0]], 999]}],
+        "open": [{"text": "Nobody knows the <i>price</i>.", "turns": [first[ids[-1]], 0]}],
+        "at_issue": {"text": "Whether it pays.", "turns": [first[one] for one in ids[:2]]},
+        "summary": "They spoke, and “nobody” <b>moved</b>.",
+    }
+    return {name: whole[name] for name in call.schema["properties"]}
 
 
 def well(call: Call) -> str:

@@ -166,16 +166,16 @@ def test_the_report_of_a_juried_duel_has_its_verdict_first_and_figures_last(
     filed, made = files(home, debate), report(debate, turns)
     assert json.loads(filed["report.json"])["verdict"] == json.loads(filed["verdict.json"])
     said = filed["report.md"]
-    assert said == markdown(made)
+    assert said == markdown(made, transcript="transcript.md")
     titles = re.findall(r"^## (.*)$", said, re.MULTILINE)
     assert titles == [
-        f"Contested: {FOR}", "Options", "Jurors", "Summary", "Speakers", "At a glance",
-        "Statistics", "Rounds",
+        f"Contested: {FOR}", "Options", "Jurors", "Best points", "Summary", "Speakers",
+        "At a glance", "Statistics", "Rounds",
     ]  # fmt: skip
     assert "Consensus" not in said
     page = re.findall("<h2>(?:<span[^>]*>)?([^<]*)", html(made))
-    assert page[:4] == ["Contested", "Options", "Jurors", "Summary"]
-    assert page.index("Main points") < page.index("At a glance") < page.index("Statistics")
+    assert page[:5] == ["Contested", "Options", "Jurors", "Best points", "Summary"]
+    assert page.index("Main points") < page.index("Statistics") < page.index("At a glance")
 
 
 def test_a_ballot_is_not_the_summary_of_a_debate_and_jurors_are_no_persons(

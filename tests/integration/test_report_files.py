@@ -71,8 +71,8 @@ def test_tampering_with_a_models_report_is_found(tmp_path: Path) -> None:
         assert name in found
     whole = {
         "report.json": files.as_json(changed),
-        "report.md": report_text.markdown(changed).encode(),
-        "report.html": report_page.html(changed).encode(),
+        "report.md": report_text.markdown(changed, transcript="transcript.md").encode(),
+        "report.html": report_page.html(changed, transcript="transcript.md").encode(),
     }
     write(**mended(**whole))
     assert issues(settings, debate.id) == (

@@ -28,9 +28,17 @@ class Writing(wire.Wire):
     """OpenAI, as far as a report goes."""
 
     async def _ok(self, dialect: Any, request: wire.Request, writer: Any) -> None:
-        said = {"speaker": "ada", "points": [{"text": "Ada says yes.", "turn": 3}]}
-        no = {"speaker": "ben", "points": [{"text": "Ben says no.", "turn": 3}]}
-        text = json.dumps({"summary": "One yes, one no.", "speakers": [said, no]})
+        said = {
+            "points": [
+                {"speaker": "ada", "text": "Ada says yes.", "turns": [3]},
+                {"speaker": "ben", "text": "Ben says no.", "turns": [3]},
+            ],
+            "conceded": [],
+            "open": [],
+            "at_issue": {"text": "Whether to ship.", "turns": [3, 4]},
+            "summary": "One yes, one no.",
+        }
+        text = json.dumps(said)
         await wire._stream(writer, wire._events(dialect, (text[:20], text[20:]), "stop"))
 
 

@@ -203,7 +203,7 @@ def test_an_answer_without_its_shape_is_shown_to_the_model_once(tmp_path: Path) 
         said = written(call)
         answers.append(call.messages[-1].text)
         if len(answers) == 1:
-            return json.dumps({**said, "speakers": said["speakers"][:1]})
+            return json.dumps({**said, "points": said["points"][:1]})
         return f"Here it is:\n```json\n{json.dumps(said)}\n```"
 
     settings, voices = a_home(tmp_path), Voices(answer)

@@ -9,6 +9,7 @@ from typing import Any
 
 from moot.core.answers import Field, tables
 from moot.core.debate import Debate, Turn
+from moot.render import prose
 
 POINTS = 3  # how many main points a speaker has, at the most
 SUMMARY_SENTENCES = 4  # of a summary that nobody spoke
@@ -56,6 +57,7 @@ class _Sentence:
     point: bool  # whether it may be a main point: cues and the closing words are not
     length: float  # in words
     terms: frozenset[str]
+    standing: int = 2  # as in `prose.standing`; before layout 5, it was not asked
 
 
 class Spoken:
@@ -67,6 +69,7 @@ class Spoken:
         self._all: Counter[str] = Counter()
         self._first: dict[str, int] = {}  # the turn in which a term came up
         self._echoes: set[_Sentence] = set()  # what somebody else had said before
+        self._quoted: dict[str, str] = {}  # what was quoted to be answered, and who did so
         said: dict[str, str] = {}
         seen: set[tuple[str, str]] = set()
         for sentence in sentences:
@@ -75,6 +78,8 @@ class Spoken:
             self._all.update(sentence.terms)
             for term in sentence.terms:
                 self._first.setdefault(term, sentence.turn)
+            for words in prose.quotations(sentence.text):
+                self._quoted[plain_key(words)] = sentence.actor
             key = plain_key(sentence.text)
             if not sentence.point or not key or (sentence.actor, key) in seen:
                 continue
@@ -90,6 +95,22 @@ class Spoken:
         own = [s for s in said if s not in self._echoes] or said
         chosen = _choose({s: self._telling(s) for s in own}, POINTS)
         return [{"text": clip(s.text), "turn": s.turn} for s in chosen]
+
+    def best(self, actor: str, motion: str) -> dict[str, Any] | None:
+        """The one sentence that states most of what tells a speaker from the others: a whole one,
+        or, if none is, the next best. None if nothing that was said can stand alone."""
+        said = [s for s in self._by_actor.get(actor, []) if s not in self._echoes]
+        most = max((s.standing for s in said), default=0)
+        about, scores = _terms(motion)[1], dict[_Sentence, float]()
+        for s in said:
+            if s.standing < most or s.length < prose.SHORTEST:
+                continue
+            # of the speaker's own, and yet about what everyone came back to
+            score = self._telling(s) * self._central(s) * prose.weight(s.text)
+            answered = self._quoted.get(plain_key(s.text), actor) != actor
+            scores[s] = score * (1.2 if s.terms & about else 1.0) * (2.0 if answered else 1.0)
+        chosen = _choose(scores, 1)
+        return {"text": clip(chosen[0].text), "turn": chosen[0].turn} if chosen else None
 
     def gist(self, points: set[tuple[str, int]], host: str | None) -> str:
         """The sentences that hold most of what everyone came back to, each with its speaker."""
@@ -164,10 +185,20 @@ def sentences(debate: Debate, turns: Sequence[Turn], layout: int) -> Spoken:
         if turn.status == "failed":
             continue
         point = turn.kind != "cue" and turn is not last
-        for text in split(_prose(debate, turn, layout)):
+        for text in _sentences(_prose(debate, turn, layout), layout):
             length, terms = _terms(text)
-            found.append(_Sentence(text, turn.number, turn.actor, turn.name, point, length, terms))
+            stands = prose.standing(text, length) if layout > 4 else 2
+            may = point and stands > 0
+            said = _Sentence(text, turn.number, turn.actor, turn.name, may, length, terms, stands)
+            found.append(said)
     return Spoken(found)
+
+
+def _sentences(text: str, layout: int) -> list[str]:
+    """The sentences of a text; since layout 5, those of its prose."""
+    if layout < 5:
+        return split(text)
+    return [sentence for part in prose.paragraphs(text) for sentence in split(part)]
 
 
 def _prose(debate: Debate, turn: Turn, layout: int) -> str:
@@ -253,11 +284,11 @@ def plain_key(text: str) -> str:
     return " ".join(WORD.findall(text.casefold()))
 
 
-def clip(text: str) -> str:
-    if len(text) <= MAX_POINT:
+def clip(text: str, most: int = MAX_POINT) -> str:
+    if len(text) <= most:
         return text
-    cut = text.rfind(" ", MAX_POINT // 2, MAX_POINT)
-    return text[: cut if cut > 0 else MAX_POINT].rstrip(" ,;:-–—") + " …"
+    cut = text.rfind(" ", most // 2, most)
+    return text[: cut if cut > 0 else most].rstrip(" ,;:-–—") + " …"
 
 
 def closing(turns: Sequence[Turn]) -> Turn | None:

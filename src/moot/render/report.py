@@ -20,6 +20,7 @@ from moot.render.ballots import heard, jurors
 from moot.render.extract import POINTS, WORD, Spoken, clip, closing, plain_key, sentences
 from moot.render.layout import LAYOUT
 from moot.render.reading import Read, Reading, Unread, writer
+from moot.render.takeaways import as_read, without_a_model
 
 BRIEF = 600  # characters of a summary where many are listed
 
@@ -37,13 +38,14 @@ def report(
     floor = [turn for turn in turns if turn.actor not in jurors(debate)]  # without the ballots
     spoken, words = sentences(debate, floor, layout), sum(item.words for item in told)
     speakers: list[dict[str, Any]] = []
+    stated: dict[str, list[dict[str, Any]]] = {}
     for actor in _actors(debate, turns):
         own = [item for item in told if item.turn.actor == actor]
-        stated = _stated(heard(debate, [item.turn for item in own]), layout)
-        points = stated or spoken.points(actor)
+        stated[actor] = _stated(heard(debate, [item.turn for item in own]), layout)
+        points = stated[actor] or spoken.points(actor)
         speakers.append(_speaker(debate, actor, own, points, words))
     decided = debate.outcome
-    made = {
+    made: dict[str, Any] = {
         "debate": debate.id,
         "motion": debate.motion,
         "format": debate.format,
@@ -69,6 +71,9 @@ def report(
     }
     if layout > 3 and (verdict := verdict_of(debate, turns)):
         made["verdict"] = verdict
+    if layout > 4:
+        verdict = made.get("verdict")
+        made["takeaways"] = without_a_model(debate.motion, speakers, spoken, stated, verdict)
     if layout > 1 and (why := _unclosed(debate, floor, layout)):
         made["unclosed"] = why
     if isinstance(read, Unread):
@@ -85,9 +90,11 @@ def brief(made: Mapping[str, Any]) -> str:
 def _as_read(made: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
     """The same report with a model's summary and main points. Whoever closed the debate in their
     own words is still heard."""
-    said, points = made["summary"], dict(reading.points)
+    said, points, at_issue = made["summary"], dict(reading.points), reading.at_issue
+    found = at_issue and as_read(at_issue, reading.best, reading.conceded, reading.open)
     return {
         **made,
+        **({"takeaways": found} if found else {}),
         "summary": {"text": reading.summary, "by": "model", "turn": None},
         "speakers": [
             {**who, "mainPoints": [asdict(point) for point in points.get(who["id"], ())]}

@@ -13,6 +13,7 @@ from moot.core.clean import visible
 from moot.render import verdict_page
 from moot.render.layout import LAYOUT
 from moot.render.report_text import (
+    are_told,
     by,
     clock,
     facts_of,
@@ -24,6 +25,7 @@ from moot.render.report_text import (
     tables,
     told_of,
 )
+from moot.render.takeaways_text import Line, origin, sections
 from moot.render.verdict_page import text as _text
 
 MAX_ROWS = 24  # of the plot by round; more rounds than that share rows
@@ -33,12 +35,15 @@ HUES = 8  # colours; the ninth speaker has the first one's, paler
 _STYLE = resources.files("moot.render").joinpath("report.css").read_text("utf-8")
 _VERDICT_STYLE = resources.files("moot.render").joinpath("verdict.css").read_text("utf-8")
 """Only in pages with a verdict."""
+_FOLD_STYLE = resources.files("moot.render").joinpath("takeaways.css").read_text("utf-8")
+"""Only since layout 5."""
 
 
-def html(report: Mapping[str, Any], layout: int = LAYOUT) -> str:
-    """A report as one document that fetches nothing, runs nothing, and trusts no text in it."""
+def html(report: Mapping[str, Any], layout: int = LAYOUT, transcript: str | None = None) -> str:
+    """A report as one document that fetches nothing, runs nothing, and trusts no text in it.
+    `transcript` is the file beside it that holds all that was said."""
     title, told = _text(report["motion"]), told_of(report)
-    style = _STYLE + _VERDICT_STYLE if told else _STYLE
+    style = _STYLE + (_VERDICT_STYLE if told else "") + (_FOLD_STYLE if layout > 4 else "")
     badge = f'<span class="badge">{_text(report["status"])}</span>'
     if report["degraded"]:
         badge += '<span class="badge warn">degraded</span>'
@@ -52,13 +57,16 @@ def html(report: Mapping[str, Any], layout: int = LAYOUT) -> str:
         f'<p class="kicker">{_text(report["format"])} debate {badge}</p>',
         f'<h1 dir="auto">{title}</h1>\n</header>',
         verdict_page.sections(told) if told else _html_decision(report),
+        _html_takeaways(report),
         f'<p class="note">{_text(why)}</p>' if (why := report.get("unclosed")) else "",
         _html_summary(report, "Summary", report["summary"], layout),
         _html_summary(report, "Closing words", closed, layout)
         if (closed := report.get("closing"))
         else "",
-        *_figures(report, last=told is not None),
-        _html_tables(report),
+        f'<p class="all"><a href="{_text(transcript)}">All that was said</a></p>'
+        if transcript
+        else "",
+        *_figures(report, layout, last=told is not None),
         f"<footer><p>{_text(method(report))}</p><p>{_text(report['debate'])}</p></footer>",
         "</main>\n</body>\n</html>\n",
     ]
@@ -73,10 +81,39 @@ def _policy(style: str) -> str:
     )
 
 
-def _figures(report: Mapping[str, Any], *, last: bool) -> list[str]:
-    """Main points and figures; below a verdict, the figures come last."""
+def _figures(report: Mapping[str, Any], layout: int, *, last: bool) -> list[str]:
+    """Main points and figures. The figures come last below a verdict and, since layout 5, in every
+    report, behind a fold."""
     figures, points = [_html_totals(report), _html_plots(report)], _html_speakers(report)
-    return [points, *figures] if last else [*figures, points]
+    if layout < 5:
+        shown = [points, *figures] if last else [*figures, points]
+        return [*shown, _html_tables(report)]
+    inside = "\n".join(part for part in (*figures, _html_tables(report, folded=True)) if part)
+    return [
+        points,
+        _html_failures(report),
+        f'<details class="figures"><summary><h2>Statistics</h2></summary>{inside}</details>',
+    ]
+
+
+def _html_takeaways(report: Mapping[str, Any]) -> str:
+    """What it comes to, with the turns of each finding."""
+    parts = [
+        f"<section><h2>{_text(one.title)}</h2>"
+        + ("".join(map(_html_finding, one.lines)) or f'<p class="note">{_text(one.nothing)}</p>')
+        + "</section>"
+        for one in sections(report)
+    ]
+    if parts and (told := origin(report)):
+        parts.append(f'<p class="note">{_text(told)}</p>')
+    return "\n".join(parts)
+
+
+def _html_finding(line: Line) -> str:
+    side = f' <span class="seat">{_text(line.side)}</span>' if line.side else ""
+    who = f'<h3 dir="auto">{_text(line.who)}{side}</h3>' if line.who else ""
+    cited = " ".join(map(_ref, line.turns))
+    return f'<div class="finding">{who}<p dir="auto">{_text(line.text)} {cited}</p></div>'
 
 
 def _html_decision(report: Mapping[str, Any]) -> str:
@@ -123,17 +160,20 @@ def _html_totals(report: Mapping[str, Any]) -> str:
 
 def _html_speakers(report: Mapping[str, Any]) -> str:
     blocks: list[str] = []
+    told = are_told(report)
     for place, who in enumerate(report["speakers"]):
         points = "".join(
             f'<li dir="auto">{_text(point["text"])} {_ref(point["turn"])}</li>'
             for point in who["mainPoints"]
         )
         said = f"<ul>{points}</ul>" if points else '<p class="note">No main point.</p>'
+        said = "" if told else said
         blocks.append(
             f'<div class="speaker"><h3 dir="auto">{_swatch(place)}{_text(who["name"])}</h3>'
             f'<p class="seat">{_text(seat(who))}</p>{said}</div>'
         )
-    return f"<section><h2>Main points</h2>{''.join(blocks)}</section>"
+    title = "Speakers" if told else "Main points"
+    return f"<section><h2>{title}</h2>{''.join(blocks)}</section>"
 
 
 def _swatch(place: int) -> str:
@@ -147,19 +187,23 @@ def _hue(place: int) -> str:
     return f"c{place % (2 * HUES)}"
 
 
-def _html_tables(report: Mapping[str, Any]) -> str:
-    found = tables(report)
-    sections = [
-        f"<section><h2>Statistics</h2>{_html_table(found['Statistics'], summed=True)}</section>"
-    ]
-    if failures := found.get("Failures"):
-        sections.append(f"<section><h2>Failures</h2>{_html_table(failures, 'text')}</section>")
+def _html_tables(report: Mapping[str, Any], *, folded: bool = False) -> str:
+    """The tables. Behind a fold that is called Statistics, failures are not."""
+    found, title = tables(report), "By speaker" if folded else "Statistics"
+    parts = [f"<section><h2>{title}</h2>{_html_table(found['Statistics'], summed=True)}</section>"]
+    if not folded:
+        parts += filter(None, [_html_failures(report)])
     if rounds := found.get("Rounds"):
-        sections.append(
+        parts.append(
             "<section><details><summary><h2>Rounds</h2></summary>"
             f"{_html_table(rounds)}</details></section>"
         )
-    return "\n".join(sections)
+    return "\n".join(parts)
+
+
+def _html_failures(report: Mapping[str, Any]) -> str:
+    rows = tables(report).get("Failures")
+    return f"<section><h2>Failures</h2>{_html_table(rows, 'text')}</section>" if rows else ""
 
 
 def _html_table(rows: Sequence[Sequence[str]], kind: str = "", *, summed: bool = False) -> str:

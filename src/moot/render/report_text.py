@@ -8,6 +8,7 @@ from moot.core.prompts import quote
 from moot.core.voices import label
 from moot.render import verdict_markdown
 from moot.render.layout import LAYOUT
+from moot.render.takeaways_text import Line, origin, sections
 from moot.render.verdict_markdown import line as _line
 from moot.render.verdict_markdown import table as _table
 from moot.render.verdict_text import Told, tell
@@ -27,6 +28,7 @@ EXTRACTION = (
 )
 UNREAD = {
     "budget": "A model was to write it, and was not asked: the budget of the debate has no room.",
+    "failed": "A model was to write it, and could not. `moot report` tries again.",
 }
 
 
@@ -38,6 +40,13 @@ def method(report: Mapping[str, Any]) -> str:
     wrote = report["writer"]
     calls = f"{wrote['calls']} call{'s' if wrote['calls'] != 1 else ''}"
     about = ", in part estimated" if wrote["estimated"] else ""
+    if "takeaways" in report:
+        return (
+            f"This report was written by a model, {label(wrote['model'])}, on "
+            f"{_moment(wrote['madeAt'])}: {calls}, {wrote['inputTokens']:,} tokens in, "
+            f"{wrote['outputTokens']:,} out, {_money(wrote['costUsd'])}{about}. "
+            "The figures are counted."
+        )
     return (
         f"Summary and main points were written by a model, {label(wrote['model'])}, on "
         f"{_moment(wrote['madeAt'])}: {calls}, {wrote['inputTokens']:,} tokens in, "
@@ -46,38 +55,80 @@ def method(report: Mapping[str, Any]) -> str:
     )
 
 
-def markdown(report: Mapping[str, Any], layout: int = LAYOUT) -> str:
-    """A report as a document. What was said in the debate cannot mark up anything in it."""
-    summary, told = report["summary"], told_of(report)
+def markdown(report: Mapping[str, Any], layout: int = LAYOUT, transcript: str | None = None) -> str:
+    """A report as a document. What was said in the debate cannot mark up anything in it.
+    `transcript` is where all of it can be read, if that is elsewhere."""
+    told = told_of(report)
     lines = [f"# {_line(report['motion'])}", ""]
     facts = [f"- {name}: {_line(value)}" for name, value in facts_of(report)]
     if told:
         lines += [f"## {_line(told.headline)}", "", *verdict_markdown.first(told)]
         lines += verdict_markdown.tables(told)[:-1]
     else:
-        lines += facts
+        lines += facts[:2] if layout > 4 else facts
     if not told and (decided := report.get("decision")):
         lines += ["", "## Decision", "", f"**{_line(decided['selectedOption'])}**", ""]
         lines += [f"- {name}: {value:.0%}" for name, value in scores(decided)]
-    lines += ["", "## Summary", ""]
+    lines += [*_takeaways(report), *_summary(report, layout)]
+    if transcript:
+        lines += ["", f"All that was said: [{transcript}]({transcript})"]
+    lines += ["", "## Speakers", ""]
+    for who in report["speakers"]:
+        lines += [f"### {_line(who['name'])}", "", f"*{_line(seat(who))}*", ""]
+        if not are_told(report):
+            points = [f"- {_line(p['text'])}{_ref(p['turn'])}" for p in who["mainPoints"]]
+            lines += [*(points or ["*No main point.*"]), ""]
+    figures: list[str] = []
+    if told or layout > 4:
+        figures += ["## At a glance", "", *facts, ""]
+    for title, rows in tables(report).items():
+        figures += [f"## {title}", "", *_table(rows), ""]
+    if layout > 4:
+        figures = [*FOLD, *figures, "</details>", ""]
+    return "\n".join([*lines, *figures, f"*{_line(method(report))}*", ""])
+
+
+def are_told(report: Mapping[str, Any]) -> bool:
+    """Whether the main points stand above already, as the best points that a model has read."""
+    return "takeaways" in report and report["takeaways"]["by"] == "model"
+
+
+FOLD = ("<details>", "<summary>Statistics</summary>", "")
+"""Opens what a reader of Markdown may leave shut."""
+
+
+def _takeaways(report: Mapping[str, Any]) -> list[str]:
+    """What it comes to, with the turns of each finding."""
+    lines: list[str] = []
+    for one in sections(report):
+        lines += ["", f"## {one.title}", ""]
+        if len(one.lines) == 1 and not one.lines[0].who:
+            lines.append(_finding(one.lines[0]))
+        else:
+            lines += [f"- {_finding(line)}" for line in one.lines]
+        lines += [] if one.lines else [f"*{one.nothing}*"]
+    if lines and (told := origin(report)):
+        lines += ["", f"*{_line(told)}*"]
+    return lines
+
+
+def _finding(line: Line) -> str:
+    side = f" ({line.side})" if line.side else ""
+    who = f"**{_line(line.who)}**{side}: " if line.who else ""
+    return f"{who}{_line(line.text)}{''.join(map(_ref, line.turns))}"
+
+
+def _summary(report: Mapping[str, Any], layout: int) -> list[str]:
+    lines = ["", "## Summary", ""]
     if why := report.get("unclosed"):
         lines += [f"*{_line(why)}*", ""]
-    if summary["text"]:
-        lines += _words(report, summary, layout)
+    if report["summary"]["text"]:
+        lines += _words(report, report["summary"], layout)
     else:
         lines.append("*Nothing was said.*")
     if closed := report.get("closing"):
         lines += ["", "## Closing words", "", *_words(report, closed, layout)]
-    lines += ["", "## Speakers", ""]
-    for who in report["speakers"]:
-        lines += [f"### {_line(who['name'])}", "", f"*{_line(seat(who))}*", ""]
-        points = [f"- {_line(p['text'])}{_ref(p['turn'])}" for p in who["mainPoints"]]
-        lines += [*(points or ["*No main point.*"]), ""]
-    if told:
-        lines += ["## At a glance", "", *facts, ""]
-    for title, rows in tables(report).items():
-        lines += [f"## {title}", "", *_table(rows), ""]
-    return "\n".join([*lines, f"*{_line(method(report))}*", ""])
+    return lines
 
 
 def told_of(report: Mapping[str, Any]) -> Told | None:
@@ -123,8 +174,14 @@ def facts_of(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Ended", _moment(report["endedAt"]) or "not yet"),
         *([("Lasted", clock(lasted))] if lasted is not None else []),
         ("Tokens", spent + about),
-        ("Cost", _money(totals["costUsd"])),
+        ("Cost", f"{_money(totals['costUsd'])}{_for_the_report(report)}"),
     ]
+
+
+def _for_the_report(report: Mapping[str, Any]) -> str:
+    """What the report cost beside the debate. Before layout 5 its last line alone said so."""
+    wrote = report.get("writer") if "takeaways" in report else None
+    return f", and {_money(wrote['costUsd'])} for this report" if wrote else ""
 
 
 def scores(decided: Mapping[str, Any]) -> list[tuple[str, float]]:

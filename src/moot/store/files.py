@@ -326,7 +326,8 @@ def _report(debate: Debate, turns: Sequence[Turn], read: Read, layout: int) -> d
     than what is made of it, so that the others are written all the same."""
     try:
         told = report.report(debate, turns, read, layout)
-        texts = report_text.markdown(told, layout), report_page.html(told, layout)
+        beside = "transcript.md" if layout > 4 else None
+        texts = (report_text.markdown(told, layout, beside), report_page.html(told, layout, beside))
         made = as_json(told), *(text.encode() for text in texts)
         return dict(zip(REPORT, made, strict=True))
     except Exception as error:  # whatever was said, it must not keep the debate from being filed

@@ -105,6 +105,28 @@ class FailedTurn(TypedDict):
     errorCode: str | None
 
 
+class Finding(TypedDict):
+    """Something that is true of a debate, and the turns that show it."""
+
+    text: str
+    turns: list[int]
+
+
+class SpeakersFinding(Finding):
+    speaker: NotRequired[Annotated[str, Field(description="The id of whose it is.")]]
+    picked: NotRequired[Annotated[bool, Field(description="It was picked by counting words.")]]
+
+
+class Takeaways(TypedDict):
+    """What a debate comes to: by a model that read it, by its verdict, or by extraction."""
+
+    by: Literal["model", "verdict", "extraction"]
+    atIssue: Annotated[Finding, Field(description="Where the speakers part; else the motion.")]
+    best: Annotated[list[SpeakersFinding], Field(description="The best point of each speaker.")]
+    conceded: Annotated[list[SpeakersFinding] | None, Field(description="None: nobody was asked.")]
+    open: Annotated[list[SpeakersFinding] | None, Field(description="None: nobody was asked.")]
+
+
 class Writer(TypedDict):
     """The model that wrote a report, and what that took."""
 
@@ -144,6 +166,12 @@ class Report(TypedDict):
         Annotated[str, Field(description="Why there is no closing summary, if one was asked for.")]
     ]
     unread: NotRequired[Annotated[str, Field(description="Why no model wrote it.")]]
+    takeaways: NotRequired[
+        Annotated[Takeaways, Field(description="Of a report that was made in layout 5 or later.")]
+    ]
+    pending: NotRequired[
+        Annotated[str | None, Field(description="The model that is writing it at this moment.")]
+    ]
     closing: NotRequired[
         Annotated[
             Closing | None,

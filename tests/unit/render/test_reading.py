@@ -1,7 +1,8 @@
 """What a model is asked about a debate, and what of its answer stands."""
 
 import json
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 from moot.core import prompts
 from moot.core.debate import Debate, Participant, Turn, Usage
 from moot.render import reading
-from moot.render.reading import MAX_POINT, MAX_SUMMARY, POINTS, Point, Reading, Unread
+from moot.render.reading import MAX_POINT, MAX_SUMMARY, Point, Reading, Unread
 from moot.render.report import report
+from moot.render.takeaways import MOST, Finding
 from moot.testing.store_contract import AT, a_debate, a_turn
 
 USED = Usage(100, 20, 0.0123456789012, 2)
@@ -37,13 +39,15 @@ def a_talk(count: int = 6, words: int = 5) -> tuple[Debate, list[Turn]]:
 
 
 def answered(**changes: Any) -> dict[str, Any]:
-    points = [{"text": "One.", "turn": 1}]
     return {
-        "summary": "They talked.",
-        "speakers": [
-            {"speaker": "ada", "points": points},
-            {"speaker": "ben", "points": [{"text": "Two.", "turn": 2}]},
+        "points": [
+            {"speaker": "ada", "text": "One.", "turns": [1, 3]},
+            {"speaker": "ben", "text": "Two.", "turns": [2]},
         ],
+        "conceded": [{"speaker": "ben", "text": "It is late.", "turns": [4]}],
+        "open": [{"text": "Who pays?", "turns": [5, 6]}],
+        "at_issue": {"text": "Whether it pays.", "turns": [1, 2]},
+        "summary": "They talked.",
         **changes,
     }
 
@@ -55,51 +59,116 @@ def read(answer: Any, count: int = 6) -> Reading:
 def test_an_answer_is_read_kept_and_shown() -> None:
     found = read(answered())
     assert found.points == (("ada", (Point("One.", 1),)), ("ben", (Point("Two.", 2),)))
+    assert found.best == (Finding("One.", (1, 3), "ada"), Finding("Two.", (2,), "ben"))
+    assert found.conceded == (Finding("It is late.", (4,), "ben"),)
+    assert found.open == (Finding("Who pays?", (5, 6)),)
+    assert found.at_issue == Finding("Whether it pays.", (1, 2))
     assert found.usage == Usage(100, 20, 0.01234568, 2)
     assert reading.decode(json.loads(json.dumps(reading.encode(found)))) == found
     made = report(*a_talk(), found)
     assert reading.of_report(json.loads(json.dumps(made))) == found
     assert report(*a_talk(), reading.of_report(made)) == made
     assert made["method"] == "model"
+    assert made["takeaways"] == {
+        "by": "model",
+        "atIssue": {"text": "Whether it pays.", "turns": [1, 2]},
+        "best": [
+            {"speaker": "ada", "text": "One.", "turns": [1, 3]},
+            {"speaker": "ben", "text": "Two.", "turns": [2]},
+        ],
+        "conceded": [{"speaker": "ben", "text": "It is late.", "turns": [4]}],
+        "open": [{"text": "Who pays?", "turns": [5, 6]}],
+    }
     assert {k: v for k, v in made.items() if k in ("totals", "rounds", "timeline")} == {
         k: v for k, v in report(*a_talk()).items() if k in ("totals", "rounds", "timeline")
     }
 
 
-def test_an_unread_one_says_why_and_comes_back() -> None:
-    plain, unread = report(*a_talk()), report(*a_talk(), Unread("budget"))
-    assert unread == {**plain, "unread": "budget"}
-    assert reading.of_report(unread) == Unread("budget")
+def test_a_reading_of_before_is_kept_as_it_was() -> None:
+    kept = reading.encode(read(answered()))
+    older = {name: kept[name] for name in ("summary", "points", "model", "usage", "made_at")}
+    found = reading.decode(json.loads(json.dumps(older)))
+    assert isinstance(found, Reading)
+    assert (found.at_issue, found.best, found.conceded, found.open) == (None, (), None, None)
+    made = report(*a_talk(), found, 4)
+    assert "takeaways" not in made
+    assert reading.of_report(json.loads(json.dumps(made))) == found
+    again = report(*a_talk(), read(answered()), 4)  # a new reading of a debate with older pages
+    assert reading.of_report(json.loads(json.dumps(again))) == read(answered())
+
+
+@pytest.mark.parametrize("why", ["budget", "failed"])
+def test_an_unread_one_says_why_and_comes_back(why: Literal["budget", "failed"]) -> None:
+    plain, unread = report(*a_talk()), report(*a_talk(), Unread(why))
+    assert unread == {**plain, "unread": why}
+    assert reading.of_report(unread) == Unread(why)
     assert reading.of_report(plain) is None
-    assert reading.decode(reading.encode(Unread("budget"))) == Unread("budget")
+    assert reading.decode(reading.encode(Unread(why))) == Unread(why)
+
+
+NOT_ADAS: list[Any] = [2, 99, 0, -1, "1", 1.0, True, None, [1], {"turn": 1}, 10**30]
 
 
 def test_citations_stand_only_for_the_speakers_own_turns() -> None:
-    for cited in (2, 99, 0, -1, "1", 1.0, True, None, [1], 10**30):
-        said = [{"speaker": "ada", "points": [{"text": "One.", "turn": cited}]}]
-        found = read(answered(speakers=[*said, answered()["speakers"][1]]))
-        assert found.points[0] == ("ada", (Point("One.", None),)), cited
+    said = {"speaker": "ada", "text": "One.", "turns": [*NOT_ADAS, 3, 1, 3]}
+    found = read(answered(points=[said, answered()["points"][1]], conceded=[said]))
+    assert found.best[0] == Finding("One.", (3, 1), "ada")
+    assert found.conceded == (Finding("One.", (3, 1), "ada"),)
+    said["turns"] = NOT_ADAS
+    found = read(answered(points=[said, answered()["points"][1]], conceded=[said]))
+    assert found.points[0] == ("ada", (Point("One.", None),))
+    assert found.conceded == (), "nobody concedes in a turn that is not theirs"
+    for cited in (NOT_ADAS, 99, None, "1", {}):
+        item = {"text": "Who pays?", "turns": cited}
+        found = read(answered(open=[item], at_issue=item))
+        real = (2,) if cited is NOT_ADAS else ()
+        assert (found.open, found.at_issue) == (
+            (Finding("Who pays?", real),),
+            Finding("Who pays?", real),
+        )
+
+
+def test_a_turn_that_failed_or_hands_the_floor_on_is_not_cited() -> None:
+    debate, turns = a_talk()
+    turns[0] = replace(turns[0], status="failed", text="", error_code="X")
+    turns[2] = replace(turns[2], kind="cue", target="ben")
+    found = reading.read(answered(), debate, turns, "openai:x", USED, AT)
+    assert found.best[0] == Finding("One.", (), "ada")
+    assert found.at_issue == Finding("Whether it pays.", (2,))
 
 
 def test_who_did_not_speak_is_not_told_of() -> None:
-    strangers = [
-        {"speaker": who, "points": [{"text": "x", "turn": 1}]} for who in ("eve", "", 5, {})
-    ]
-    found = read(answered(speakers=[*strangers, *answered()["speakers"]]))
+    strangers = [{"speaker": who, "text": "x", "turns": [1]} for who in ("eve", "", 5, {}, None)]
+    found = read(answered(points=[*strangers, *answered()["points"]], conceded=strangers))
     assert [actor for actor, _ in found.points] == ["ada", "ben"]
-    named = [{"speaker": "ADA", "points": [{"text": "y", "turn": None}]}]
-    assert read(answered(speakers=[*named, *answered()["speakers"]])).points[0][1][0].text == "y"
+    assert found.conceded == ()
+    named = [{"speaker": "ADA", "text": "y", "turns": None}]
+    assert read(answered(points=[*named, *answered()["points"]])).points[0][1][0].text == "y"
 
 
 def test_too_much_is_cut() -> None:
-    many = [{"text": f"{n} " + "long " * 400, "turn": 1} for n in range(50)]
-    said = [{"speaker": "ada", "points": many}, answered()["speakers"][1]]
-    found = read(answered(summary="s " * 9000, speakers=said))
+    long = "long " * 400
+    many = [{"speaker": "ada", "text": f"{n} {long}", "turns": [1] * 50} for n in range(50)]
+    said = [*many, answered()["points"][1]]
+    found = read(answered(summary="s " * 9000, points=said, conceded=many, open=many,
+                          at_issue={"text": long, "turns": list(range(99))}))  # fmt: skip
     assert len(found.summary) <= MAX_SUMMARY
-    own = found.points[0][1]
-    assert len(own) == POINTS
-    assert all(len(point.text) <= MAX_POINT for point in own)
+    assert found.conceded
+    assert found.open
+    assert (len(found.best), len(found.conceded), len(found.open)) == (2, MOST, MOST)
+    assert len(found.points[0][1][0].text) <= MAX_POINT
     assert reading.decode(reading.encode(found)) == found
+
+
+def test_what_a_small_model_was_not_asked_for_is_not_told() -> None:
+    whole = answered()
+    short = {name: whole[name] for name in reading.schema(*a_talk(), short=True)["properties"]}
+    assert list(short) == ["points", "at_issue", "summary"]
+    found = read(short)
+    assert (found.conceded, found.open) == (None, None)
+    assert read(answered(conceded=[], open=[])).conceded == ()
+    system, asked = reading.prompt(*a_talk(), 4096, short=True)
+    assert "conceded" not in system.text + asked.text
 
 
 @pytest.mark.parametrize(
@@ -110,10 +179,12 @@ def test_too_much_is_cut() -> None:
         (None, "summary"),
         (answered(summary="  \u200b "), "summary"),
         (answered(summary=["x"]), "summary"),
-        (answered(speakers=[]), "no point of ada, ben"),
-        (answered(speakers="ada"), "no point of ada, ben"),
-        (answered(speakers=answered()["speakers"][:1]), "no point of ben"),
-        (answered(speakers=[{"speaker": "ada", "points": [{"text": " "}]}]), "no point of ada"),
+        (answered(points=[]), "no point of ada, ben"),
+        (answered(points="ada"), "no point of ada, ben"),
+        (answered(points=answered()["points"][:1]), "no point of ben"),
+        (answered(points=[{"speaker": "ada", "text": " "}]), "no point of ada"),
+        (answered(at_issue=None), "at_issue"),
+        (answered(at_issue={"text": "\u200b", "turns": [1]}), "at_issue"),
     ],
 )
 def test_what_is_missing_is_said_to_the_model(answer: Any, problem: str) -> None:
@@ -126,7 +197,19 @@ JSON = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["summary", "speakers", "speaker", "points", "text", "turn", "x"]),
+            st.sampled_from(
+                [
+                    "summary",
+                    "conceded",
+                    "open",
+                    "at_issue",
+                    "speaker",
+                    "points",
+                    "text",
+                    "turns",
+                    "x",
+                ]
+            ),
             inner,
             max_size=4,
         )
@@ -221,6 +304,7 @@ def test_a_long_debate_fits_and_its_end_is_not_lost(count: int, words: int, wind
 def test_the_schema_names_who_spoke() -> None:
     debate, turns = a_talk()
     shape = reading.schema(debate, turns)
-    who = shape["properties"]["speakers"]["items"]["properties"]["speaker"]["enum"]
+    assert list(shape["properties"]) == ["points", "conceded", "open", "at_issue", "summary"]
+    who = shape["properties"]["points"]["items"]["properties"]["speaker"]["enum"]
     assert who == ["ada", "ben"]
     assert shape["additionalProperties"] is False
