@@ -39,11 +39,13 @@ settings.load_profile("moot")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tests must not find the databases of whoever runs them, nor wait for their disk."""
+    """Tests must not find the databases of whoever runs them, nor wait for their disk. Who counts
+    calls counts turns: a test of reports says who writes them."""
     if ASKED not in ("sqlite", "postgres"):
         raise pytest.UsageError(f"MOOT_TEST_DATABASE is sqlite or postgres, not {ASKED}")
     for name in URLS:
         os.environ.pop(name, None)
+    os.environ["MOOT_REPORT_MODEL"] = "none"
     if folder := memory_but_for_stress():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))  # where tmp_path is
 

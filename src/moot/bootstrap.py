@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from moot.bus.processes import LocalBus
-from moot.core.voices import UNDERSTUDY
+from moot.core.voices import OWN, UNDERSTUDY
 from moot.dispatch.inline import InlineDispatcher
 from moot.engine.advance import Advancer
 from moot.engine.broadcast import Stations
@@ -56,9 +56,14 @@ def new_loop() -> asyncio.AbstractEventLoop:
 
 
 def load_settings() -> Settings:
-    """What the environment says, or one sentence on what is wrong with it."""
+    """What the environment says, or one sentence on what is wrong with it.
+
+    Where people run moot, a debate's own model writes its report unless they say otherwise. A
+    program that makes its own Settings pays for turns alone unless it asks for more.
+    """
     try:
-        return Settings()
+        settings = Settings()
+        return settings.model_copy(update={"report_model": settings.report_model or OWN})
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]
         name = str(problem["loc"][-1]) if problem["loc"] else "settings"
@@ -147,8 +152,10 @@ def _model(variable: str, model: str, table: Table) -> str:
 
 def _report_model(settings: Settings) -> str | None:
     """Who writes the reports; nobody, if that would be the understudy."""
-    if settings.report_model is None:
+    if settings.report_model in (None, "none"):
         return None
+    if settings.report_model == OWN:
+        return OWN
     model = _model("MOOT_REPORT_MODEL", settings.report_model, endpoints.load(settings.home))
     return None if model == UNDERSTUDY else model
 
@@ -223,11 +230,12 @@ async def open_service(
         models.look,
         speaker.card,
         models.defaults,
-        writer,
+        writer if writer != OWN else None,  # the price of its own models is known of a debate
     )
     service = _service(
-        settings, database, bus, dispatcher, clock or database, speaker, voices, meter, air, instead
-    )
+        settings, database, bus, dispatcher, clock or database, speaker, voices, writer, meter, air,
+        instead,
+    )  # fmt: skip
     try:
         await bus.start()
         if live:
@@ -250,6 +258,7 @@ def _service(
     clock: Clock,  # on many machines, the database's: the one that all of them can see
     speaker: Speaker,
     voices: Voices,
+    writer: str | None,
     meter: Meter | None,
     air: bool,
     instead: Instead,
@@ -260,8 +269,8 @@ def _service(
     keeper = Keeper(store, clock, settings.lease_seconds, instead.census)
     bus.on_nudge(keeper.look)
     formats = FormatFiles(settings.home, settings.disabled_formats)
-    filer = Filer(store, records, keeper.holding, voices.writer)
-    reporter = Reporter(store, filer, speaker, clock, voices.writer)
+    filer = Filer(store, records, keeper.holding, speaker.card, writer)
+    reporter = Reporter(store, filer, speaker, clock, writer)
     agents = Agents(library, clock, voices.normalize)
     stations = Stations(
         library, records, agents, bus, dispatcher, clock, formats, instead.new_id, voices.normalize,

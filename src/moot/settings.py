@@ -60,7 +60,9 @@ class Settings(BaseSettings):
 
     home: Path = Field(default=Path("~/.moot"), validate_default=True)
     model: str | None = None  # of a seat that names none; unset: by the keys, else local
-    report_model: str | None = None  # what writes reports; unset: they are made by extraction
+    report_model: str | None = None
+    """What writes reports: a model, "own" (one of the debate's), or "none" (they are made by
+    extraction). Unset, it is "own" for the commands and servers, and "none" for a program."""
     local_base_url: Address | None = None
     disabled_formats: Annotated[tuple[str, ...], NoDecode] = ()
     lease_seconds: float = Field(default=15.0, gt=0)

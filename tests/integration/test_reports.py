@@ -3,11 +3,13 @@
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from moot.bootstrap import load_settings
 from moot.core import prompts
 from moot.core.debate import Debate, Usage
 from moot.engine import failpoints, reporting
@@ -19,9 +21,11 @@ from moot.errors import (
     ProviderUnavailableError,
     StateError,
 )
-from moot.ports import Call, Reply, ReportRow
+from moot.ports import Call, ModelCard, Reply, ReportRow
 from moot.render import reading, report, report_text
+from moot.settings import Settings
 from moot.store import files
+from moot.testing.speaker import ScriptedSpeaker
 from tests.integration.councils import Voices, council_speaker, well, written
 from tests.integration.reporting import (
     DEAD,
@@ -140,6 +144,139 @@ def test_five_hundred_turns_fit_into_a_small_window(tmp_path: Path) -> None:
     page = (settings.home / "records" / "debates" / debate.id / "report.html").read_text()
     assert page.count('class="dot') == 500
     assert issues(settings, debate.id) == ()
+
+
+# --- by a debate's own model ---
+
+SEATS = [{"name": "Ada", "model": "openai:a"}, {"name": "Ben", "model": "claude:b"}]
+OWN: dict[str, dict[str, Any]] = {
+    "duel": {"participants": SEATS},
+    "standard": {"participants": SEATS, "options": {"rounds": 2}},
+    "classic": {"participants": SEATS, "host": {"name": "Hanna", "model": "gemini:h"}},
+}
+
+
+@pytest.mark.parametrize("format_", OWN)
+def test_every_format_ends_with_what_it_comes_to_by_its_own_model(
+    tmp_path: Path, format_: str
+) -> None:
+    settings, voices = a_home(tmp_path, "own"), Voices()
+    debate = run(settings, voices, lambda service: hold(service, format_, **OWN[format_]))
+    (call,) = voices.reports
+    assert call.model == ("gemini:h" if format_ == "classic" else "openai:a")
+    assert len(voices.calls) == debate.turn_count + 1
+    told = filed(settings, debate.id)
+    spoke = [turn for turn in call.heard if turn.kind == "speech"]
+    ada, ben = (next(t.seq for t in spoke if t.actor == who) for who in ("ada", "ben"))
+    assert told["takeaways"] == {
+        "by": "model",
+        "atIssue": {"text": "Whether it pays.", "turns": [ada, ben]},
+        "best": [
+            {"speaker": "ada", "text": "ada holds on.", "turns": [ada]},
+            {"speaker": "ben", "text": "ben holds on.", "turns": [ben]},
+        ],
+        "conceded": [{"speaker": "ada", "text": "It costs more.", "turns": [ada]}],
+        "open": [{"text": "Nobody knows the <i>price</i>.", "turns": [ben]}],
+    }
+    assert issues(settings, debate.id) == ()
+    folder = settings.home / "records" / "debates" / debate.id
+    text, page = ((folder / f"report.{kind}").read_text() for kind in ("md", "html"))
+    for part in (
+        f"## At issue\n\nWhether it pays. `turn:{ada}` `turn:{ben}`\n",
+        f"## Best points\n\n- **Ada** (pro): ada holds on. `turn:{ada}`\n- **Ben** (con): ben",
+        f"## Conceded\n\n- **Ada** (pro): It costs more. `turn:{ada}`\n",
+        f"## Still open\n\nNobody knows the &lt;i>price&lt;/i>. `turn:{ben}`\n",
+        "[transcript.md](transcript.md)",
+    ):
+        assert part in text
+    order = ["At issue", "Best points", "Conceded", "Still open", "Summary"]
+    heads = [page.index(f"<h2>{title}</h2>") for title in order]
+    assert heads == sorted(heads) < [page.index('<details class="figures">')]
+    assert page.index('<a href="transcript.md">') < page.index("<figure>")
+    assert text.index("</details>") > text.index("## Statistics") > text.index("<details>")
+
+
+def test_what_decides_has_it_from_its_verdict_and_pays_nobody(tmp_path: Path) -> None:
+    settings, voices = a_home(tmp_path, "own"), Voices()
+    debate = run(settings, voices, lambda service: hold(service, "council"))
+    assert voices.reports == []
+    told = filed(settings, debate.id)["takeaways"]
+    assert told["by"] == "verdict"
+    assert [one["speaker"] for one in told["best"]] == [seat.id for seat in debate.seats]
+    assert all(one["turns"] and "picked" not in one for one in told["best"])
+    assert isinstance(told["conceded"], list)
+    assert isinstance(told["open"], list)
+
+
+def test_a_debate_that_was_stopped_makes_no_further_call(tmp_path: Path) -> None:
+    settings, voices = a_home(tmp_path, "own"), ScriptedSpeaker(seconds=1)
+
+    async def work(service: Service) -> Debate:
+        made = await service.create("Ship it?", format="duel")
+        await until(lambda: len(voices.calls) > 1)
+        await service.stop(made.id)
+        return await service.wait(made.id)
+
+    debate = run(settings, voices, work)
+    assert (debate.status, len(voices.calls)) == ("stopped", debate.turn_count)
+    assert filed(settings, debate.id)["takeaways"]["by"] == "extraction"
+
+
+@pytest.mark.parametrize(("small", "writer"), [({"openai:a"}, "claude:b"), (None, "openai:a")])
+def test_a_small_model_is_asked_for_less_and_only_if_there_is_no_other(
+    tmp_path: Path, small: set[str] | None, writer: str
+) -> None:
+    class Small(Voices):
+        def card(self, model: str) -> ModelCard:
+            return replace(super().card(model), small=small is None or model in small)
+
+    settings, voices = a_home(tmp_path, "own"), Small()
+    debate = run(settings, voices, lambda service: hold(service, **OWN["duel"]))
+    (call,) = voices.reports
+    assert call.model == writer
+    assert call.schema
+    assert ("conceded" in call.schema["properties"]) == (small is not None)
+    told = filed(settings, debate.id)["takeaways"]
+    assert (told["by"], told["open"] is None) == ("model", small is None)
+    assert issues(settings, debate.id) == ()
+
+
+def test_a_debate_s_own_model_is_not_paid_to_write_twice(tmp_path: Path) -> None:
+    settings, voices = a_home(tmp_path, "own"), Voices(lambda _: DEAD)
+
+    async def twice(service: Service) -> tuple[Debate, ReportRow]:
+        debate = await hold(service)
+        return debate, await row_of(service, debate.id)
+
+    debate, row = run(settings, voices, twice)
+    assert (row.state, row.tries) == ("failed", 4)
+    told = filed(settings, debate.id)
+    assert (told["method"], told["unread"]) == ("extraction", "failed")
+    folder = settings.home / "records" / "debates" / debate.id
+    for name in ("report.md", "report.html"):
+        assert "A model was to write it, and could not." in (folder / name).read_text()
+    assert issues(settings, debate.id) == ()
+
+    async def again(service: Service) -> None:
+        for _ in range(2):
+            assert (await service.remake_report(debate.id))["takeaways"]["by"] == "model"
+
+    later = Voices()
+    run(settings, later, again)
+    assert len(later.reports) == 1
+    assert issues(settings, debate.id) == ()
+
+
+def test_only_who_runs_moot_pays_for_reports_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MOOT_REPORT_MODEL", raising=False)
+    assert load_settings().report_model == "own"
+    assert Settings(home=tmp_path).report_model is None
+    monkeypatch.setenv("MOOT_REPORT_MODEL", "none")
+    voices = Voices()
+    run(a_home(tmp_path, load_settings().report_model), voices, hold)
+    assert voices.reports == []
 
 
 # --- what can go wrong ---
@@ -376,6 +513,7 @@ def test_closing_lets_go_of_it_at_once_and_the_next_start_makes_it(tmp_path: Pat
         async with engine(settings, voices, recover=False) as service:
             made = await service.create("Ship it?", format="duel")
             await until(lambda: voices.reports)
+            assert (await service.report(made.id))["pending"] == WRITER
             await asyncio.sleep(10)
             loop = asyncio.get_running_loop()
             began = loop.time()
@@ -430,8 +568,9 @@ def test_a_fault_in_the_report_costs_nothing_but_the_report(
 # --- limits, and models that are none ---
 
 
-def test_a_budget_without_room_gives_extraction_and_says_so(tmp_path: Path) -> None:
-    settings, voices = a_home(tmp_path), Voices()
+@pytest.mark.parametrize("writer", [WRITER, "own"])
+def test_a_budget_without_room_gives_extraction_and_says_so(tmp_path: Path, writer: str) -> None:
+    settings, voices = a_home(tmp_path, writer), Voices()
     limits = {"max_cost_usd": 0.0125}
 
     async def work(service: Service) -> tuple[Debate, ReportRow]:
@@ -444,7 +583,7 @@ def test_a_budget_without_room_gives_extraction_and_says_so(tmp_path: Path) -> N
     assert filed(settings, debate.id)["method"] == "model", "there is room for it"
 
     limits["max_cost_usd"] = 0.0087
-    settings, voices = a_home(tmp_path / "other"), Voices()
+    settings, voices = a_home(tmp_path / "other", writer), Voices()
     debate, row = run(settings, voices, work)
     assert (debate.status, debate.stop_reason, debate.turn_count) == ("completed", "max_turns", 6)
     assert voices.reports == []

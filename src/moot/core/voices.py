@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from moot.core.debate import Jury, Limits, Participant
+from moot.core.debate import Debate, Jury, Limits, Participant, Turn
 from moot.core.format import Format
 from moot.errors import (
     WARN_JURY_OVERLAP,
@@ -16,6 +16,8 @@ from moot.errors import (
 )
 
 UNDERSTUDY = "local:understudy"
+OWN = "own"
+"""In place of the model that writes reports: one of each debate's own models."""
 
 
 def label(model: str) -> str:
@@ -172,6 +174,20 @@ def check_prices(
         "on the command line, allow_unpriced in a request.",
         "limits.max_cost_usd",
     )
+
+
+def own_writer(debate: Debate, turns: Sequence[Turn], cards: Cards) -> str | None:
+    """The model that took part and is to write the report: the host's, otherwise the first
+    participant's, and a small one only if there is no other. None if no model spoke, or if the
+    format has an outcome, which says what a report would.
+    """
+    if debate.rules.result is not None:
+        return None
+    spoke = {turn.actor: turn.model for turn in turns if turn.status == "ok" and turn.model}
+    seats = (*filter(None, [debate.host]), *debate.participants)
+    models = dict.fromkeys(spoke[seat.id] for seat in seats if seat.id in spoke)
+    found = [card for card in map(cards, models) if card.model != UNDERSTUDY]
+    return min(found, key=lambda card: card.small).model if found else None
 
 
 def weak_host(rules: Format, host: Participant | None, cards: Cards) -> str | None:

@@ -8,6 +8,7 @@ from moot.core.debate import Debate
 from moot.core.events import Event, TurnCommitted
 from moot.core.rejudge import only_votes
 from moot.core.status import FINAL, RUNNABLE
+from moot.core.voices import OWN, Cards, own_writer
 from moot.engine import failpoints
 from moot.ports import Filed, Records, ReportRow, Store
 from moot.render.reading import Read, Reading
@@ -23,12 +24,18 @@ class Filer:
     and of those that go on after each round.
 
     While others of this process still speak, it waits a moment: words first, then paper. `model`
-    is to write the reports of those that have ended, where one is.
+    is to write the reports of those that have ended, where one is; or it is OWN.
     """
 
     def __init__(
-        self, store: Store, records: Records, busy: Callable[[], bool], model: str | None = None
+        self,
+        store: Store,
+        records: Records,
+        busy: Callable[[], bool],
+        cards: Cards,
+        model: str | None = None,
     ) -> None:
+        self._cards = cards
         self._model = model
         self._store = store
         self._records = records
@@ -58,7 +65,7 @@ class Filer:
                 read = await self.reading(debate)
             filed = await self._write(debate, read)
             failpoints.hit("filed")
-            report = self._report(debate, filed, read) if ended and filed else None
+            report = await self._report(debate, filed, read) if ended and filed else None
             await self._store.filed(debate, report, read)
 
     def file_round(self, debate_id: str) -> None:
@@ -105,21 +112,34 @@ class Filer:
         """What a model wrote of the debate, if its files hold it: it is not paid for again."""
         return await asyncio.to_thread(self._records.reading, debate)
 
-    def _report(self, debate: Debate, filed: Filed, read: Read) -> ReportRow:
+    async def _report(self, debate: Debate, filed: Filed, read: Read) -> ReportRow:
         """How its report stands: by extraction, made; by a model, made or wanted."""
         if isinstance(read, Reading):
             return ReportRow.written(debate.id, read, filed.summary)
-        # whoever asks for votes alone pays for nothing else
-        wanted = bool(self._model and debate.turn_count and not only_votes(debate.rules))
+        model = await self._writer(debate)
         return ReportRow(
             debate.id,
-            "failed" if filed.error else "making" if wanted else "made",
+            "failed" if filed.error else "making" if model else "made",
             "extraction",
-            self._model if wanted else None,
+            model,
             filed.summary,
             error=filed.error,
             made_at=debate.ended_at or debate.updated_at,
         )
+
+    async def _writer(self, debate: Debate) -> str | None:
+        """The model that is to write the report, if any. A debate's own is not asked once somebody
+        has stopped it, and whoever asks for votes alone pays for nothing else."""
+        if not debate.turn_count or only_votes(debate.rules):
+            return None
+        if self._model != OWN:
+            return self._model
+        return await self.own_writer(debate) if debate.status == "completed" else None
+
+    async def own_writer(self, debate: Debate) -> str | None:
+        """The debate's own model that writes its report, if one can."""
+        turns = await self._store.turns(debate.id)
+        return await asyncio.to_thread(own_writer, debate, turns, self._cards)
 
 
 def at_rest(debate: Debate) -> bool:

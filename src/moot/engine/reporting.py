@@ -19,7 +19,7 @@ from moot.core.prompts import Message
 from moot.core.schedule import Step
 from moot.core.status import FINAL, POSSIBLE
 from moot.core.times import iso
-from moot.core.voices import UNDERSTUDY
+from moot.core.voices import OWN, UNDERSTUDY
 from moot.engine import failpoints
 from moot.engine.calls import Patience, usage_of, used
 from moot.engine.finish import Filer
@@ -63,19 +63,21 @@ class _Job:
     row: ReportRow
     otherwise: ReportState  # how it stands if this is called off
     window: int = 0  # 0: the model's
+    short: bool = False  # the model is small, and is asked for less
     spent: Usage = NO_USAGE  # by this making
     owed: Usage = NO_USAGE  # of that, what is not on record yet
     wrong: ProviderShapeError | None = None
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        asked = reading.prompt(self.debate, self.turns, self.window)
+        asked = reading.prompt(self.debate, self.turns, self.window, short=self.short)
         wrong = self.wrong
         return prompts.repair(asked, wrong.said, wrong.problem) if wrong else asked
 
 
 class Reporter:
-    """One per process. `model` writes the reports, unless another is named; None: nobody does."""
+    """One per process. `model` writes the reports, unless another is named; None: nobody does;
+    OWN: one of the debate's own models."""
 
     def __init__(
         self, store: Store, filer: Filer, speaker: Speaker, clock: Clock, model: str | None
@@ -141,16 +143,24 @@ class Reporter:
         """Make the report anew, and its files. Raises what went wrong, with all as it was before.
 
         By `model`, else by the one that is set, else by extraction; what a model has written stays
-        until another writes, or `model` names one that is none.
+        until another writes, or `model` names one that is none. A debate's own model, which nobody
+        has named, is not paid to write twice.
         """
-        return await self._make(debate_id, model or self._model, asked=True, keep=model is None)
+        writer = model or self._model
+        if writer == OWN:
+            row = (await self._store.reports([debate_id])).get(debate_id)
+            written = row is not None and isinstance(row.read, Reading)
+            debate = await self._store.load(debate_id)
+            writer = None if written else await self._filer.own_writer(debate)
+        return await self._make(debate_id, writer, asked=True, keep=model is None)
 
     async def read(self, debate_id: str) -> dict[str, Any]:
         """The report as it stands, of a debate in whatever state."""
         debate = await self._store.load(debate_id)
         row = (await self._store.reports([debate_id])).get(debate_id)
         turns = await self._store.turns(debate_id)
-        return await self._report(debate, turns, row.read if row else None)
+        made = await self._report(debate, turns, row.read if row else None)
+        return {**made, "pending": row.model} if row and row.state == "making" else made
 
     async def _make(
         self, debate_id: str, model: str | None, *, asked: bool, keep: bool = True
@@ -186,7 +196,10 @@ class Reporter:
             raise
         except Exception as error:
             sentence = _sentence(error)
-            await self._end(job, "failed", error=sentence)
+            says_so = bool(model) and not asked and row.read is None
+            await self._end(job, "failed", Unread("failed") if says_so else None, error=sentence)
+            if says_so:
+                await self._filer.file(debate_id)
             if isinstance(error, MootError):
                 error.args = (sentence,)
             raise
@@ -215,6 +228,7 @@ class Reporter:
                     "model",
                 )
             job.window = min(job.window or card.window, card.window)
+            job.short = card.small
             call = await asyncio.to_thread(self._call, job)
             if not self._fits(job, call):
                 if isinstance(job.row.read, Reading):
@@ -237,13 +251,13 @@ class Reporter:
         return Call(
             model=job.model,
             messages=job.messages,
-            max_tokens=reading.max_tokens(debate, turns),
+            max_tokens=reading.max_tokens(debate, turns, short=job.short),
             seconds=SECONDS,
             longest=SECONDS,
             debate=debate,
             step=Step(last + 1, "report", debate.seats[0].id, "summary", None, ""),
             heard=tuple(turns),
-            schema=reading.schema(debate, turns),
+            schema=reading.schema(debate, turns, short=job.short),
         )
 
     def _fits(self, job: _Job, call: Call) -> bool:
@@ -340,12 +354,13 @@ class Reporter:
         *,
         error: str | None = None,
     ) -> None:
-        """Write what came of it, and what it took. Without a report, the one before stands."""
+        """Write what came of it, and what it took. Without a report, the one before stands, or says
+        why no model has written it."""
 
         def move(row: ReportRow | None) -> ReportRow:
             ended = replace(_with(_mine(row, job), job.owed), state=state, until=0.0, error=error)
             if made is None:
-                return ended
+                return replace(ended, read=read or ended.read)
             wrote = read.model if isinstance(read, Reading) else None
             return replace(
                 ended,
@@ -357,7 +372,8 @@ class Reporter:
             )
 
         try:
-            await self._store.change_report(job.debate.id, move, refile=made is not None)
+            refile = made is not None or read is not None
+            await self._store.change_report(job.debate.id, move, refile=refile)
         except TakenError:  # what was spent is counted, whoever has it by now
             await self._store.change_report(job.debate.id, lambda row: _with(row, job.owed))
             raise
