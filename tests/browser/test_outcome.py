@@ -20,7 +20,7 @@ from tests.browser.browsing import (
     violations,
     visit,
 )
-from tests.integration.councils import answer
+from tests.integration.councils import answer, written
 from tests.served import Served, served
 from tests.stress import STRESS
 
@@ -37,6 +37,8 @@ HOSTILE = (
 def says(call: Call) -> str | ProviderError:
     """A council in which the Critic is won over; where the motion asks for it, one that fails."""
     motion, step = call.debate.motion, call.step
+    if step.stage == "report":
+        return json.dumps(written(call))
     everyone = "all fail" in motion
     judge = "no verdict" in motion and step.actor == "judge" and step.round > 1
     if everyone or judge:
@@ -237,6 +239,8 @@ def test_the_report_of_any_format(browser: Browser, moot: Served, debates: dict[
                 expect(
                     page.locator(f".speakers a[href$='#turn-{point['turn']}']").first
                 ).to_be_visible()
+        expect(page.get_by_role("table", name="Words and share")).to_be_hidden()
+        page.get_by_text("Statistics", exact=True).click()
         words = page.get_by_role("table", name="Words and share")
         expect(words.get_by_role("row")).to_have_count(len(report["speakers"]) + 1)
         for title in ("Seconds per turn", "Words per turn"):
@@ -248,6 +252,39 @@ def test_the_report_of_any_format(browser: Browser, moot: Served, debates: dict[
         page.get_by_text("Figures by turn").click()
         each = page.get_by_role("region", name="Figures by turn")
         expect(each.get_by_role("row")).to_have_count(report["totals"]["turns"] + 1)
+
+
+@pytest.mark.parametrize("width", NARROW_OR_WIDE)
+def test_a_duel_ends_with_what_it_comes_to(browser: Browser, moot: Served, width: int) -> None:
+    made = moot.create("Is it worth its price?", format="duel")["id"]
+    moot.wait(made)
+    with visit(browser, moot.url, viewport={"width": width, "height": 800}) as tab:
+        page = opened(tab, made)
+        expect(page.locator("main")).to_contain_text("picked out by counting words")
+        best = page.locator(".side")
+        expect(best).to_have_count(2)
+        expect(best.first).to_contain_text("We should ship because the sums say so.")
+        expect(page.get_by_role("heading", name="Conceded")).to_have_count(0)
+        written = moot.http.post(f"/debates/{made}/report", json={"model": "openai:x"}).json()
+        page.reload()
+        expect(page.get_by_role("heading", level=2)).to_have_text(
+            ["At issue", "Best points", "Conceded", "Still open", "Summary", "What it took"]
+        )
+        told = written["takeaways"]
+        for title, found in (
+            ("At issue", [told["atIssue"]]),
+            ("Best points", told["best"]),
+            ("Conceded", told["conceded"]),
+            ("Still open", told["open"]),
+        ):
+            part = page.get_by_role("region", name=title, exact=True)
+            for one in found:
+                expect(part).to_contain_text(one["text"])
+                for turn in one["turns"]:
+                    expect(part.locator(f"a[href$='#turn-{turn}']").first).to_be_visible()
+        expect(page.get_by_role("table", name="Words and share")).to_be_hidden()
+        page.get_by_role("link", name="Read all that was said").click()
+        expect(page.locator("article.turn").first).to_be_visible()
 
 
 def test_what_is_missing_is_said(browser: Browser, moot: Served, debates: dict[str, str]) -> None:

@@ -365,6 +365,7 @@ def opens_its_outcome(page: Page, path: str) -> None:
     page.goto(path.replace("/replay", "/outcome"))
     took = page.locator("#statistics + p")
     expect(took).to_contain_text(f"{LONG:,} turns")
+    page.get_by_text("Statistics", exact=True).click()
     page.get_by_text("Figures by turn").click()
     expect(page.get_by_role("button", name="Show 100 more")).to_be_visible()
 

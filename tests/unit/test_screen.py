@@ -11,7 +11,11 @@ from tests.work import growth
 
 from moot.cli.markdown_view import MOST, said
 from moot.cli.screen import Screen
+from moot.core.debate import Usage
 from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
+from moot.render.reading import Point, Reading
+from moot.render.report import report
+from moot.render.takeaways import Finding
 from moot.testing.store_contract import AT, a_debate, a_turn
 
 DEBATE = a_debate()
@@ -201,3 +205,28 @@ def test_what_is_being_said_costs_as_much_as_it_is_long() -> None:
                 screen.show(delta("word ", place * 5))
 
     assert growth(speak, 4000) < 20
+
+
+def test_a_debate_that_is_over_ends_with_what_it_comes_to() -> None:
+    evil = "[red]Pay[/red] \x1b[31mnow\x1b[0m"
+    turns = [a_turn(3, actor=SEAT.id, name=SEAT.name, text="It pays.", data=None)]
+    found = Reading(
+        "They talked.", ((SEAT.id, (Point("It pays.", 3),)),), "openai:x", Usage(1, 1, 0.1, 1), AT,
+        Finding(evil, (3,)), (Finding("It pays.", (3,), SEAT.id),), (),
+        (Finding("Who pays?", (3,)),),
+    )  # fmt: skip
+    out = StringIO()
+    debate = DEBATE.but(status="completed", stop_reason="max_turns")
+    Screen(debate, Console(file=out, width=200)).outcome(
+        debate, "", turns, report(debate, turns, found)
+    )
+    assert "\x1b[31m" not in out.getvalue()
+    shown = [" ".join(line.split()) for line in out.getvalue().splitlines()]
+    assert shown[2:8] == [
+        "",
+        "At issue [red]Pay[/red] now [turn:3]",
+        f"Best points {SEAT.name} (pro): It pays. [turn:3]",
+        "Conceded Nobody conceded a point.",
+        "Still open Who pays? [turn:3]",
+        "Summary They talked.",
+    ]

@@ -12,6 +12,7 @@ from moot.cli.ask import print_json, table
 from moot.cli.live import LIVE_PACE, Interrupts, exit_code, here, shown
 from moot.cli.screen import Lines, Screen, View
 from moot.cli.station_commands import bring_examples
+from moot.cli.takeaways_view import report_of
 from moot.cli.target import Notices, filed, say
 from moot.core.debate import Debate
 from moot.core.status import FINAL
@@ -105,7 +106,7 @@ async def _tell(moot: Moot, ended: Sequence[Aired], view: View) -> None:
     """How each ended, and where its report is."""
     if len(ended) == 1 and (debate := ended[0].debate):
         said = await moot.turns(debate.id) if debate.outcome else []
-        view.outcome(debate, filed(moot, debate.id), said)
+        view.outcome(debate, filed(moot, debate.id), said, await report_of(moot, debate))
     else:
         _tell_several(ended)
     for one in ended:

@@ -11,6 +11,7 @@ import typer
 from moot.bootstrap import load_settings
 from moot.cli.ask import print_json
 from moot.cli.screen import Screen, View
+from moot.cli.takeaways_view import report_of
 from moot.cli.target import Notices, filed, say, where
 from moot.core.debate import Debate
 from moot.core.rejudge import only_votes
@@ -67,7 +68,8 @@ async def carry_on(
         with notices.view as view:
             debate = await shown(moot, debate, view)
         said = await moot.turns(debate.id) if json or debate.outcome else []
-        view.outcome(debate, filed(moot, debate.id), said)
+        report = None if json else await report_of(moot, debate)
+        view.outcome(debate, filed(moot, debate.id), said, report)
         if json:
             turns = [codec.turn(turn) for turn in said]
             made = debate.rules.result if debate.outcome else None
@@ -100,7 +102,7 @@ async def follow(id_: str, after: int) -> int:
             await _show(moot, id_, min(after, debate.last_seq), screen)
         debate = await moot.get(id_)
         said = await moot.turns(id_) if debate.outcome else []
-        screen.outcome(debate, filed(moot, id_), said)
+        screen.outcome(debate, filed(moot, id_), said, await report_of(moot, debate))
     return exit_code(debate, interrupted=False)
 
 

@@ -94,13 +94,15 @@ async def _found(moot: "Moot", search: "Search") -> "list[tuple[Debate, bool]]":
 def show(id_: Id, json: Json = False) -> None:
     """Show a debate as it stands: its transcript and its outcome."""
 
-    async def look(moot: "Moot") -> "tuple[Debate, list[Turn], str, str]":
+    async def look(moot: "Moot") -> "tuple[Debate, list[Turn], str, str, dict[str, Any] | None]":
+        from moot.cli.takeaways_view import report_of
         from moot.cli.target import filed
 
-        turns = await moot.turns(id_)
-        return await moot.get(id_), turns, moot.folder(id_), filed(moot, id_)
+        debate, turns = await moot.get(id_), await moot.turns(id_)
+        report = None if json else await report_of(moot, debate, patience=0)
+        return debate, turns, moot.folder(id_), filed(moot, id_), report
 
-    debate, turns, folder, there = ask(look)
+    debate, turns, folder, there, report = ask(look)
     if json:
         from moot.outcome.result import verdict_of
         from moot.wire import codec
@@ -114,7 +116,7 @@ def show(id_: Id, json: Json = False) -> None:
     screen.head()
     for _ in screen.read(turns):
         pass
-    screen.outcome(debate, there, turns)
+    screen.outcome(debate, there, turns, report)
 
 
 def export(
@@ -134,7 +136,7 @@ def report(
     id_: Id,
     model: Annotated[
         str | None,
-        typer.Option(help="Who writes it; default MOOT_REPORT_MODEL, or extraction if unset."),
+        typer.Option(help="Who writes it; default MOOT_REPORT_MODEL, or a model of the debate."),
     ] = None,
     json: Json = False,
 ) -> None:

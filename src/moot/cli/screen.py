@@ -1,7 +1,7 @@
 """A debate on a terminal: what was said stays, what is being said moves, a line says how far."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -12,7 +12,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from moot.cli import markdown_view, verdict_view
+from moot.cli import markdown_view, takeaways_view, verdict_view
 from moot.cli.ask import flat
 from moot.core import schedule
 from moot.core.clean import clean
@@ -61,9 +61,15 @@ class View:
     def show(self, event: Event | Delta) -> None:
         """What is said."""
 
-    def outcome(self, debate: Debate, folder: str, turns: Sequence[Turn]) -> None:
-        """How it ended, what it cost, where its files are (if any), and what can be done next.
-        `turns` are all that was said, if it has an outcome."""
+    def outcome(
+        self,
+        debate: Debate,
+        folder: str,
+        turns: Sequence[Turn],
+        report: Mapping[str, Any] | None = None,
+    ) -> None:
+        """How it ended, what it comes to, where its files are (if any), and what can be done next.
+        `turns` are all that was said, if it has an outcome; `report` is there once it is over."""
 
 
 class Lines(View):
@@ -151,7 +157,13 @@ class Screen(View):
             self._status(event)
         self._refresh()
 
-    def outcome(self, debate: Debate, folder: str, turns: Sequence[Turn]) -> None:
+    def outcome(
+        self,
+        debate: Debate,
+        folder: str,
+        turns: Sequence[Turn],
+        report: Mapping[str, Any] | None = None,
+    ) -> None:
         out = self._console
         out.print(Rule(style="dim"))
         out.print(Text.assemble((ending(debate), "bold"), (_bill(debate), "dim")))
@@ -164,6 +176,8 @@ class Screen(View):
                 f"[dim]Consensus {decision.consensus_score:.2f}, "
                 f"confidence {decision.confidence_score:.2f}; see final-packet.md[/dim]"
             )
+        if report:
+            takeaways_view.show(out, report)
         if debate.failure and debate.status == "failed":
             out.print(f"[red]{escape(debate.failure.message)}[/red]")
         elif debate.failure:

@@ -15,6 +15,7 @@ export type VerdictMove = Verdict['moved'][number]
 export type SaidBy = Verdict['openQuestions'][number]
 export type Report = Schemas['Report']
 export type ReportSpeaker = Schemas['ReportSpeaker']
+export type Finding = Schemas['SpeakersFinding']
 export type Statistics = Schemas['Statistics']
 
 /** All that the screen shows; the last four of a debate that decides. */
