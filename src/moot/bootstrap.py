@@ -34,6 +34,7 @@ from moot.settings import Settings, secret
 from moot.store import schema
 from moot.store.files import Folder
 from moot.store.formats import FormatFiles
+from moot.store.preferences import PreferencesFile
 from moot.store.query import SqlDatabase
 from moot.store.reindex import examine
 from moot.store.replay import document
@@ -161,7 +162,9 @@ def _report_model(settings: Settings) -> str | None:
 
 
 def router(settings: Settings, pace: float = 0.0, place: Place | None = None) -> Router:
-    known = replace(providers(settings), place=place)
+    known = providers(settings)
+    preferred = PreferencesFile(settings.home, known.table.normalize)
+    known = replace(known, place=place, preferred=lambda: preferred.get().models)
     return Router(known, Understudy(pace), settings.home)
 
 
@@ -269,12 +272,14 @@ def _service(
     keeper = Keeper(store, clock, settings.lease_seconds, instead.census)
     bus.on_nudge(keeper.look)
     formats = FormatFiles(settings.home, settings.disabled_formats)
+    preferences = PreferencesFile(settings.home, voices.normalize)
+    preferences.get()  # a file that is wrong is told of now, and not when somebody debates
     filer = Filer(store, records, keeper.holding, speaker.card, writer)
     reporter = Reporter(store, filer, speaker, clock, writer)
     agents = Agents(library, clock, voices.normalize)
     stations = Stations(
         library, records, agents, bus, dispatcher, clock, formats, instead.new_id, voices.normalize,
-        voices.defaults, voices.card, voices.look, voices.writer,
+        voices.defaults, preferences, voices.card, voices.look, voices.writer,
     )  # fmt: skip
     advancer = Advancer(
         store, records, speaker, bus, clock, keeper, meter.turn if meter else None,
@@ -287,7 +292,7 @@ def _service(
     )  # fmt: skip
     return Service(
         store=store, records=records, bus=bus, dispatcher=dispatcher, clock=clock,
-        formats=formats, voices=voices, advancer=advancer, keeper=keeper,
+        formats=formats, voices=voices, preferences=preferences, advancer=advancer, keeper=keeper,
         supervisor=supervisor, agents=agents, stations=stations, tail=Tail(store, bus),
         filer=filer, reporter=reporter, new_id=instead.new_id,
         replay=lambda debate_id: replay(settings, debate_id),

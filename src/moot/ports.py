@@ -10,6 +10,7 @@ from moot.core.course import Plan
 from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.events import Delta, Event, Speech
 from moot.core.format import Effort, Format
+from moot.core.preferences import Preferences
 from moot.core.prompts import Message
 from moot.core.request import Normalize
 from moot.core.schedule import Step
@@ -168,6 +169,9 @@ class ProviderStatus:
     model: str  # what the bare provider means, as "provider:name"
     detail: str  # one or two sentences; what to set when it does not work
     small: bool = False  # that model is small, or is not one at all: it moderates badly
+    label: str = ""  # what people call it
+    models: tuple[str, ...] = ()  # that can be chosen, the strongest first, the cheapest last
+    fix: str = ""  # one line for a shell that lets it speak; empty if it needs none
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +184,16 @@ class Voices:
     """Like `normalize`, but an unknown provider becomes `local`, with a warning."""
     look: Callable[[], Awaitable[None]]  # finds the local server, so that cards tell of it
     card: Callable[[str], ModelCard]
-    defaults: tuple[str, ...]  # what seats without a model take, in turn
+    defaults: Callable[[], tuple[str, ...]]  # what seats without a model take now, in turn
     writer: str | None  # the model that writes reports, if any
+
+
+class PreferencesStore(Protocol):
+    """Keeps what the user prefers."""
+
+    def get(self) -> Preferences: ...
+
+    def put(self, given: Mapping[str, Any]) -> Preferences: ...
 
 
 ReportState = Literal["making", "made", "failed"]
@@ -787,6 +799,14 @@ class Moot(Protocol):
 
     async def default_models(self) -> tuple[str, ...]:
         """What seats without a model take, in turn."""
+        ...
+
+    async def preferences(self) -> Preferences:
+        """The models and limits of debates that name none, as the settings have them."""
+        ...
+
+    async def prefer(self, given: Mapping[str, Any]) -> Preferences:
+        """Replace them: `models` and `limits`. Raises InputError, which names the field."""
         ...
 
     def follow(self, debate_id: str, after: int = 0) -> AsyncGenerator[Event | Delta]:

@@ -110,6 +110,26 @@ class LimitsAsked(Asked):
     allow_unpriced: Unpriced = LATER
 
 
+class LimitsPreferred(Asked):
+    """What a turn and a debate may take, unless the debate says otherwise."""
+
+    max_turn_seconds: Seconds = None
+    max_turn_tokens: Tokens = None
+    max_total_tokens: Annotated[int | None, Field(ge=1, le=10**12)] = None
+    max_cost_usd: Annotated[float | None, Field(ge=0, le=10**6)] = None
+
+
+class SettingsAsked(Asked):
+    """The settings, whole: what is left out is unset."""
+
+    model_config = _like({"models": ["claude", "openai"], "limits": {"max_cost_usd": 2.0}})
+    models: Annotated[
+        list[Model],
+        Field(max_length=MAX_PARTICIPANTS, description="Of seats that name none, in turn."),
+    ] = []
+    limits: LimitsPreferred | None = None
+
+
 class BriefAsked(Asked):
     """What is asked for beside the motion, of a format that comes to a decision."""
 

@@ -1,20 +1,22 @@
-"""What can be chosen and found: formats, providers, records."""
+"""What can be chosen and found: formats, providers, records, and the user's settings."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Query, Response
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from moot.api.common import Moot, Routes, as_json
+from moot.api.asked import SettingsAsked
+from moot.api.common import Context, Moot, Routes, as_json
 from moot.core.format import Format, shown
+from moot.core.preferences import Preferences
 from moot.ports import FormatProblem, ProviderStatus
 from moot.wire.codec import plain
 from moot.wire.outcome_shapes import Record
 
 DEFAULT = (
-    "What seats without a model take, spread so that families differ: MOOT_MODEL, else the vendors "
-    "that have a key, else `local`."
+    "What seats without a model take, spread so that families differ: MOOT_MODEL, else the "
+    "settings, else the vendors that have a key, else `local`."
 )
 routes = Routes("library")
 
@@ -35,6 +37,25 @@ class Providers(TypedDict):
     default: Annotated[list[str], Field(min_length=1, description=DEFAULT)]
 
 
+class PreferredLimits(TypedDict, total=False):
+    """Those that are set."""
+
+    max_turn_seconds: float
+    max_turn_tokens: int
+    max_total_tokens: int
+    max_cost_usd: float
+
+
+class Settings(TypedDict):
+    """What the settings file of the home holds: never a key, nor an address."""
+
+    models: Annotated[list[str], Field(description="Of seats that name none; none: moot chooses.")]
+    limits: PreferredLimits
+    overridden: Annotated[
+        list[Literal["models"]], Field(description="What the server's environment sets instead.")
+    ]
+
+
 @routes("GET /formats", Formats)
 async def list_formats(moot: Moot) -> Response:
     """Kinds of debate"""
@@ -48,6 +69,23 @@ async def list_providers(moot: Moot) -> Response:
     """Which providers have a key or a server here, and what to set for those that have not"""
     items = [plain(status) for status in await moot.service.providers()]
     return as_json({"items": items, "default": list(await moot.service.default_models())})
+
+
+@routes("GET /settings", Settings)
+async def get_settings(moot: Moot) -> Response:
+    """The models and limits of debates that name none"""
+    return _told(moot, await moot.service.preferences())
+
+
+@routes("PUT /settings", Settings)
+async def put_settings(moot: Moot, asked: SettingsAsked) -> Response:
+    """Replace the settings: they hold for debates that begin from now on"""
+    return _told(moot, await moot.service.prefer(asked.model_dump()))
+
+
+def _told(moot: Context, found: Preferences) -> Response:
+    overridden = ["models"] if moot.settings.model else []
+    return as_json({**plain(found), "overridden": overridden})
 
 
 @routes("GET /records", [Record], 422)

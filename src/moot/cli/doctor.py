@@ -168,7 +168,7 @@ async def _providers(settings: Settings) -> list[Finding]:
         found = await voices.describe(measure=True)
     finally:
         await voices.aclose()
-    return _voices(found, voices.defaults)
+    return _voices(found, voices.defaults())
 
 
 def _voices(found: list[ProviderStatus], ring: Sequence[str]) -> list[Finding]:

@@ -17,6 +17,7 @@ with loading():
         outcome_commands,
         read_commands,
         run_commands,
+        settings_commands,
         station_commands,
     )
     from moot.errors import InputError, MootError
@@ -29,7 +30,7 @@ app = typer.Typer(
     help="Debates between language models, carried to their end.",
 )
 for commands in (run_commands, read_commands, outcome_commands, agent_commands, station_commands,
-                 home_commands, model):  # fmt: skip
+                 settings_commands, home_commands, model):  # fmt: skip
     commands.register(app)
 
 

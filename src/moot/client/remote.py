@@ -18,6 +18,7 @@ from moot.core.debate import Debate, Turn, Wanted
 from moot.core.events import Delta, Event, StatusChanged
 from moot.core.format import Format
 from moot.core.ids import check_id
+from moot.core.preferences import Preferences
 from moot.core.status import FINAL
 from moot.errors import ConflictError, InputError, StateError, StorageError
 from moot.outcome.calibration import Calibration, Hindsight
@@ -254,6 +255,12 @@ class Remote(Moot):
     async def default_models(self) -> tuple[str, ...]:
         return await self._wire.call(_defaults, "GET", "/providers")
 
+    async def preferences(self) -> Preferences:
+        return await self._wire.call(_preferences, "GET", "/settings")
+
+    async def prefer(self, given: Mapping[str, Any]) -> Preferences:
+        return await self._wire.call(_preferences, "PUT", "/settings", given)
+
     async def checks(self) -> dict[str, str]:
         """What the server says of itself. Raises StorageError if it is not ready."""
         return await self._wire.call(
@@ -428,6 +435,11 @@ def _found(said: Any) -> Found:
 def _defaults(said: Any) -> tuple[str, ...]:
     default = visible(said["default"])
     return (default,) if isinstance(default, str) else tuple(map(str, default))  # str: an older one
+
+
+def _preferences(said: Any) -> Preferences:
+    seen = visible(said)
+    return Preferences(tuple(map(str, seen["models"])), _object(seen["limits"]))
 
 
 def _report(said: Any) -> dict[str, Any]:

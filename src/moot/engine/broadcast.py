@@ -16,7 +16,16 @@ from moot.engine.collection import Check, Collection, until_free
 from moot.engine.outdated import behind
 from moot.engine.saved_agents import Agents
 from moot.errors import InputError, MootError, NotFoundError, StateError
-from moot.ports import Bus, Clock, Dispatcher, Formats, ModelCard, Records, StationStore
+from moot.ports import (
+    Bus,
+    Clock,
+    Dispatcher,
+    Formats,
+    ModelCard,
+    PreferencesStore,
+    Records,
+    StationStore,
+)
 from moot.stations import airing, casting, slots
 from moot.stations.airing import Board, StationChange
 from moot.stations.station import Agent, Conversation, Programme, Station
@@ -44,7 +53,8 @@ class Stations(Collection[Station]):
         formats: Formats,
         new_id: NewId,
         normalize: request.Normalize,
-        default_models: Sequence[str],
+        default_models: Callable[[], Sequence[str]],
+        preferences: PreferencesStore,
         card: Callable[[str], ModelCard],
         look: Callable[[], Awaitable[None]],
         writer: str | None = None,
@@ -60,6 +70,7 @@ class Stations(Collection[Station]):
         self._new_id = new_id
         self._normalize = normalize
         self._default_models = default_models
+        self._preferences = preferences
         self._card = card
         self._look_around = look
         self._writer = writer
@@ -212,7 +223,7 @@ class Stations(Collection[Station]):
 
     async def _on(self, station_id: str, move: Callable[[Board], StationChange]) -> StationChange:
         """Change a station; what goes on air by it is told of and queued."""
-        if "local" in map(voices.family, self._default_models):
+        if "local" in map(voices.family, self._default_models()):
             await self._look_around()  # so that it is known who hosts
         change, done = await until_free(lambda: self._store.on(station_id, move))
         failpoints.hit("aired")
@@ -244,11 +255,11 @@ class Stations(Collection[Station]):
             at=iso(now),
             motion=motion,
             rules=self._rules(station.format),
-            default_model=self._default_models,
+            default_model=self._default_models(),
             normalize=self._normalize,
             participants=casting.seats(agents),
             options=station.options,
-            limits=station.limits,
+            limits=self._preferences.get().limits_of(station.limits),
             on_failure=station.on_failure,
             cards=self._card,
             writer=self._writer,
@@ -262,7 +273,7 @@ class Stations(Collection[Station]):
 
     def _recast(self, debate: Debate, agents: Sequence[Agent]) -> Debate:
         seats = casting.seats(agents)
-        return request.recast(debate, seats, self._default_models, self._normalize, self._card)
+        return request.recast(debate, seats, self._default_models(), self._normalize, self._card)
 
     async def _checks(self, *, strict: bool = True) -> Check[Station]:
         """Against the formats and agents that there are. A pool that is too small is an error only

@@ -12,6 +12,7 @@ from moot.core.debate import Debate, Turn
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.format import Format
 from moot.core.ids import check_id
+from moot.core.preferences import Preferences
 from moot.core.status import FINAL
 from moot.core.times import iso
 from moot.engine import publish
@@ -55,6 +56,7 @@ from moot.ports import (
     ModelCard,
     Moot,
     Once,
+    PreferencesStore,
     ProviderStatus,
     Records,
     ReportRow,
@@ -88,6 +90,7 @@ class Service(Moot):
         clock: Clock,
         formats: Formats,
         voices: Voices,
+        preferences: PreferencesStore,
         advancer: Advancer,
         keeper: Keeper,
         supervisor: Supervisor,
@@ -110,6 +113,7 @@ class Service(Moot):
         self._clock = clock
         self._formats = formats
         self._voices = voices
+        self._preferences = preferences
         self._advancer = advancer
         self._keeper = keeper
         self._filer = filer
@@ -247,9 +251,10 @@ class Service(Moot):
         host: Mapping[str, Any] = {}
         if wanted.get("host") is not None:
             wanted["host"] = host = await self._seat(wanted["host"])
+        wanted["limits"] = self._preferences.get().limits_of(wanted["limits"])
         if wanted.pop("allow_unpriced", False):
-            wanted["limits"] = {**(wanted["limits"] or {}), "allow_unpriced": True}
-        model = str(host.get("model") or self._voices.defaults[0])
+            wanted["limits"]["allow_unpriced"] = True
+        model = str(host.get("model") or self._voices.defaults()[0])
         if any(stage.cued for stage in rules.stages) and model.strip().lower().startswith("local"):
             await self._voices.look()  # so that it is known who hosts
         now = self._clock.now()
@@ -258,7 +263,7 @@ class Service(Moot):
             debate_id=self._new_id(now),
             at=iso(now),
             rules=rules,
-            default_model=self._voices.defaults,
+            default_model=self._voices.defaults(),
             normalize=normalize,
             received=received,
             cards=self._voices.card,
@@ -350,7 +355,7 @@ class Service(Moot):
             now = self._clock.now()
             made = rejudge.rejudged(
                 judged, said, jury, debate_id=self._new_id(now), at=iso(now),
-                default_model=self._voices.defaults, normalize=self._voices.normalize,
+                default_model=self._voices.defaults(), normalize=self._voices.normalize,
             )  # fmt: skip
             if not choices(made, said).options:
                 raise StateError("Nobody took a position in this debate: there is no choice.")
@@ -450,7 +455,13 @@ class Service(Moot):
         return await self._voices.describe()
 
     async def default_models(self) -> tuple[str, ...]:
-        return self._voices.defaults
+        return self._voices.defaults()
+
+    async def preferences(self) -> Preferences:
+        return self._preferences.get()
+
+    async def prefer(self, given: Mapping[str, Any]) -> Preferences:
+        return await asyncio.to_thread(self._preferences.put, given)
 
     def folder(self, debate_id: str) -> str:
         return self._records.folder(check_id(debate_id))

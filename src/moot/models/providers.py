@@ -2,7 +2,7 @@
 
 import difflib
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Literal
@@ -42,6 +42,7 @@ class Vendor(BaseModel):
     address: str = ""
     model: str = ""
     models: tuple[str, ...] = ()
+    offers: tuple[str, ...] = ()
     prices: str = ""
     priced: Mapping[str, Price] = {}
     window: int | None = None
@@ -58,6 +59,12 @@ class Vendor(BaseModel):
     def key(self) -> str | None:
         """The variable that holds its key, as sentences name it."""
         return self.keys[0] if self.keys else None
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The models to choose from, as "provider:name"."""
+        names = self.offers or self.models or (self.model,)
+        return tuple(f"{self.name}:{name}" for name in names if name)
 
     @property
     def opening(self) -> str:
@@ -157,6 +164,7 @@ class Providers:
     default_model: str | None = None  # for a seat that names none; unset: by the keys
     table: Table = VENDORS
     place: Place | None = None  # None: a program of somebody's own
+    preferred: Callable[[], Sequence[str]] = tuple  # by the user's settings, as they are now
 
     def key(self, vendor: str) -> str | None:
         """The key, or None if there is none or it is blank."""
@@ -167,10 +175,10 @@ class Providers:
         return self.urls.get(vendor, "").strip() or None
 
     def defaults(self) -> tuple[str, ...]:
-        """The models of seats that name none, to be taken in turn: the one that was set, else those
-        of the vendors that have a key, else `local`."""
-        if self.default_model:
-            return (self.table.normalize(self.default_model)[0],)
+        """The models of seats that name none, to be taken in turn: the one that was set, else
+        the user's preferred ones, else those of the vendors that have a key, else `local`."""
+        if chosen := (self.default_model,) if self.default_model else self.preferred():
+            return tuple(self.table.normalize(model)[0] for model in chosen)
         ring = sorted(self.table, key=lambda vendor: vendor.preference)
         keyed = [one for one in ring if one.preference and self.key(one.name)]
         found = [f"{one.name}:{name}" for one in keyed for name in one.models or (one.model,)]

@@ -47,7 +47,6 @@ class Router:
 
     def __init__(self, providers: Providers, understudy: Speaker, home: Path | None = None) -> None:
         self.providers = providers
-        self.defaults = providers.defaults()
         self.embedded = Embedded(home, self._load)
         self._understudy = understudy
         self._table = providers.table
@@ -61,6 +60,10 @@ class Router:
         self._windows: dict[str, dict[str, int]] = {}  # of Ollamas' models, as they are asked for
         self._queues: dict[tuple[str, int], asyncio.Semaphore] = {}
         self._thoughtless: set[str] = set()  # models that turned out unable to think
+
+    def defaults(self) -> tuple[str, ...]:
+        """The models of seats that name none, in turn, as the settings are now."""
+        return self.providers.defaults()
 
     def card(self, model: str) -> ModelCard:
         """What is known of a model. Of a local server, what the last look at it told."""
@@ -171,12 +174,21 @@ class Router:
             except ProviderError as error:
                 local = ProviderStatus(LOCAL, False, LOCAL, error.message)
         own = [one for one in self._table if one.local and self._is_set(one)]
+        local = local or await self._describe_local()
         return [
             *(self._describe(one) for one in self._table if one.keys and self._is_shown(one)),
             *[await self._describe_server(one) for one in own],
             *(ProviderStatus(name, False, name, why) for name, why in self._table.problems.items()),
-            local or await self._describe_local(),
+            self._told_of(local),
         ]
+
+    def _told_of(self, local: ProviderStatus) -> ProviderStatus:
+        """What else is known of `local`: the models to choose from, or what to do for one."""
+        own = (local.model,) if ":" in local.model else ()
+        models = _served(LOCAL, self._local.known) or own
+        fix = "" if local.works else f"export {self._table[LOCAL].url}=…"
+        fix = "moot model fetch" if local.model == UNDERSTUDY else fix
+        return replace(local, label="Local models", models=models, fix=fix)
 
     def _is_shown(self, vendor: Vendor) -> bool:
         """Whether a provider is told of before it is asked for: it has a key, or is the user's own,
@@ -199,7 +211,7 @@ class Router:
             await clients.aclose()
 
     def _resolve(self, model: str) -> tuple[Vendor, str]:
-        canonical, _ = self._table.normalize(model or self.defaults[0])
+        canonical, _ = self._table.normalize(model or self.defaults()[0])
         provider, _, name = canonical.partition(":")
         return self._table[provider], name
 
@@ -289,8 +301,13 @@ class Router:
             detail = f"{vendor.opening} answers at {shown(server.base_url)}."
             small = server.first in server.small
             model = vendor.model or server.first
-            return ProviderStatus(vendor.name, True, f"{vendor.name}:{model}", detail, small)
-        return ProviderStatus(vendor.name, False, vendor.name, f"{self._unserved(vendor)}.")
+            models = _served(vendor.name, server)
+            return ProviderStatus(
+                vendor.name, True, f"{vendor.name}:{model}", detail, small, vendor.label, models
+            )
+        fix = f"export {vendor.url}=…" if vendor.url else ""
+        detail = f"{self._unserved(vendor)}."
+        return ProviderStatus(vendor.name, False, vendor.name, detail, label=vendor.label, fix=fix)
 
     async def _local_model(self, name: str) -> tuple[str, str] | Model | None:
         """Where a local model is served, and its name; or the model of this machine."""
@@ -331,8 +348,9 @@ class Router:
         detail = (
             f"{vendor.key} is set." if works else f"Set {vendor.key} to let {vendor.label} speak."
         )
-        model = self._table.normalize(vendor.name)[0]
-        return ProviderStatus(vendor.name, works, model, detail)
+        status = ProviderStatus(vendor.name, works, self._table.normalize(vendor.name)[0], detail)
+        fix = "" if works else f"export {vendor.key}=…"
+        return replace(status, label=vendor.label, models=vendor.offered, fix=fix)
 
     async def _describe_local(self) -> ProviderStatus:
         server = await self._local.find()
@@ -361,6 +379,11 @@ class Router:
             "MOOT_LOCAL_BASE_URL."
         )
         return ProviderStatus(LOCAL, True, UNDERSTUDY, detail, small=True)
+
+
+def _served(provider: str, server: Server | None) -> tuple[str, ...]:
+    """The models of a server, as "provider:name"."""
+    return tuple(f"{provider}:{name}" for name in server.windows) if server else ()
 
 
 def _load_clients(providers: Providers) -> "Clients":

@@ -401,6 +401,22 @@ class MootContract:
             assert await one.default_models() == ("local:understudy",)
 
     @in_loop
+    async def test_preferences_hold_for_debates_that_say_nothing_else(self, moot: Open) -> None:
+        async with moot(Stage()) as one:
+            limits = {"max_turn_tokens": 500, "max_total_tokens": 90_000}
+            models = ["openai:a", "claude:b"]
+            kept = await one.prefer({"models": models, "limits": limits})
+            assert kept == await one.preferences()
+            assert (kept.models, dict(kept.limits)) == (tuple(models), limits)
+            assert await one.default_models() == ("local:understudy",)  # the environment wins
+            made = await one.create(MOTION, limits={"max_turn_tokens": 600}, start=False)
+            assert (made.limits.max_turn_tokens, made.limits.max_total_tokens) == (600, 90_000)
+            await refused(one.prefer({"models": ["nobody:x"]}), InputError, "models[0]")
+            await refused(one.prefer({"limits": {"max_turns": 3}}), InputError, "limits.max_turns")
+            await refused(one.prefer({"api_key": "sk"}), InputError, "api_key")
+            assert await one.preferences() == kept
+
+    @in_loop
     async def test_agents_and_stations_are_kept(self, moot: Open) -> None:
         async with moot(Stage()) as one:
             ada, ben = [await one.agents.create(asked) for asked in AGENTS]
