@@ -34,10 +34,10 @@ from moot.settings import Settings, secret
 from moot.store import schema
 from moot.store.files import Folder
 from moot.store.formats import FormatFiles
-from moot.store.preferences import PreferencesFile
 from moot.store.query import SqlDatabase
 from moot.store.reindex import examine
 from moot.store.replay import document
+from moot.store.settings_file import PreferencesFile
 from moot.store.station_rows import SqlStations
 from moot.store.store import SqlStore, open_database
 

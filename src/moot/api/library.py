@@ -8,11 +8,14 @@ from typing_extensions import TypedDict
 
 from moot.api.asked import SettingsAsked
 from moot.api.common import Context, Moot, Routes, as_json
+from moot.core.debate import Turn
 from moot.core.format import Format, shown
 from moot.core.preferences import Preferences
 from moot.ports import FormatProblem, ProviderStatus
+from moot.store.example_debate import example
 from moot.wire.codec import plain
-from moot.wire.outcome_shapes import Record
+from moot.wire.outcome_shapes import Record, Report, Verdict
+from moot.wire.shapes import Debate
 
 DEFAULT = (
     "What seats without a model take, spread so that families differ: MOOT_MODEL, else the "
@@ -35,6 +38,15 @@ class Providers(TypedDict):
 
     items: list[ProviderStatus]
     default: Annotated[list[str], Field(min_length=1, description=DEFAULT)]
+
+
+class Example(TypedDict):
+    """A debate that comes with moot. It is not among the debates, and has no files."""
+
+    debate: Debate
+    turns: list[Turn]
+    verdict: Verdict
+    report: Report
 
 
 class PreferredLimits(TypedDict, total=False):
@@ -69,6 +81,12 @@ async def list_providers(moot: Moot) -> Response:
     """Which providers have a key or a server here, and what to set for those that have not"""
     items = [plain(status) for status in await moot.service.providers()]
     return as_json({"items": items, "default": list(await moot.service.default_models())})
+
+
+@routes("GET /example", Example)
+async def get_example(moot: Moot) -> Response:
+    """A finished debate to look at: it was written for that, and no model spoke"""
+    return as_json(example())
 
 
 @routes("GET /settings", Settings)

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from fastapi import Body, Query, Response
+from typing_extensions import TypedDict
 
 from moot.api.agent_routes import TOML, Ids
 from moot.api.asked import (
@@ -27,6 +28,7 @@ from moot.api.common import (
 from moot.errors import NotFoundError
 from moot.stations.station import Brought
 from moot.stations.station import Conversation as OnStation
+from moot.store import examples
 from moot.wire.codec import plain
 from moot.wire.codec_station import conversation, programme, station
 from moot.wire.shapes import Conversation, Programme, Station
@@ -60,6 +62,20 @@ async def export_stations(moot: Moot, ids: Ids = []) -> Response:  # noqa: B006
 async def import_stations(moot: Moot, asked: StationsImported) -> Response:
     """Bring a file of stations"""
     return as_json(plain(await as_asked(moot.service.stations.bring(asked.toml))))
+
+
+class Examples(TypedDict):
+    """The example stations, by id."""
+
+    stations: list[str]
+    made: list[str]
+
+
+@routes("POST /stations/examples", Examples)
+async def bring_examples(moot: Moot, nothing: Empty = None) -> Response:
+    """Add the example stations and their agents that are not there yet"""
+    ids, made = await examples.bring(moot.service)
+    return as_json({"stations": ids, "made": made})
 
 
 @routes("GET /stations/{station_id}", Station)

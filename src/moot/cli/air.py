@@ -11,7 +11,6 @@ import typer
 from moot.cli.ask import print_json, table
 from moot.cli.live import LIVE_PACE, Interrupts, exit_code, here, shown
 from moot.cli.screen import Lines, Screen, View
-from moot.cli.station_commands import bring_examples
 from moot.cli.takeaways_view import report_of
 from moot.cli.target import Notices, filed, say
 from moot.core.debate import Debate
@@ -19,6 +18,7 @@ from moot.core.status import FINAL
 from moot.errors import InputError, MootError
 from moot.ports import Moot
 from moot.stations.station import Station
+from moot.store.examples import bring
 from moot.wire import codec_station as codec
 
 SEVERAL_PACE = LIVE_PACE / 3
@@ -42,7 +42,7 @@ async def air_all(wanted: list[str], examples: bool, json: bool) -> int:
     pace = LIVE_PACE if len(wanted) == 1 else SEVERAL_PACE
     async with here(json, mine, notices, pace) as moot:
         interrupts = Interrupts(moot)
-        aired = await _begin(moot, (await bring_examples(moot))[0] if examples else wanted, mine)
+        aired = await _begin(moot, (await bring(moot))[0] if examples else wanted, mine)
         ours = [one.debate.id for one in aired if one.debate and not one.joined]
         interrupts.begun(ours, leave=any(one.joined for one in aired))
         view = notices.view = _view(aired, json)

@@ -247,7 +247,9 @@ def reorder(
 @stations.command()
 def examples(json: Json = False) -> None:
     """Add the example stations, and say how to air them."""
-    ids, made = ask(bring_examples)
+    from moot.store.examples import bring
+
+    ids, made = ask(bring)
     if json:
         print_json({"stations": ids, "made": made})
         return
@@ -255,25 +257,6 @@ def examples(json: Json = False) -> None:
     typer.echo(f"Air one now:          moot air {ids[0]}")
     typer.echo("Air one on each:      moot air --examples")
     typer.echo("As their times come:  moot serve")
-
-
-async def bring_examples(moot: "Moot") -> tuple[list[str], list[str]]:
-    """Add the example stations and agents that are not there yet. Returns the ids of the example
-    stations, and those of them that are new."""
-    from moot.store import examples
-    from moot.wire import toml
-
-    def missing(text: str, nouns: str, there: set[str]) -> str:
-        return toml.dumps(nouns, [one for one in toml.loads(text, nouns) if one["id"] not in there])
-
-    ids = [str(one["id"]) for one in toml.loads(examples.stations(), "stations")]
-    there = {station.id for station in await moot.stations.all()}
-    made = [id_ for id_ in ids if id_ not in there]
-    if made:
-        known = {agent.id for agent in await moot.agents.all()}
-        await moot.agents.bring(missing(examples.agents(), "agents", known))
-        await moot.stations.bring(missing(examples.stations(), "stations", there))
-    return ids, made
 
 
 def air(

@@ -215,6 +215,8 @@ class Format(_Part):
 
     name: Slug
     title: Text
+    purpose: Title | None = Field(default=None, exclude_if=unset)
+    """What people choose it for, in a few words; the title if there is none."""
     description: Text  # one or two sentences for people who choose
     guidance: Text = Field(  # told to every speaker; the JSON of debates has always called it rules
         validation_alias=AliasChoices("guidance", "rules"), serialization_alias="rules"

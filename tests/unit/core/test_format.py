@@ -60,6 +60,7 @@ MISTAKES = {
     "a word for a number": ('max = "four"', "max = 4", "field roster.max"),
     "no stages": ("", GOOD[GOOD.index("[[stages]]") :], "field stages"),
     "bad name": ('name = "My Format"', 'name = "mine"', "field name"),
+    "long purpose": (f'title = "Mine"\npurpose = "{"x" * 61}"', 'title = "Mine"', "field purpose"),
     "prelude late": ("prelude = true\ncued = true", "cued = true", "stage 'talk': a prelude"),
 }  # fmt: skip
 

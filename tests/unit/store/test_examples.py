@@ -12,6 +12,9 @@ from moot.bootstrap import open_service
 from moot.core.request import MAX_BIO, MAX_MOTION
 from moot.settings import Settings
 from moot.store import examples
+from moot.store.example_debate import MODEL, example
+from moot.wire.codec import adapter
+from moot.wire.outcome_shapes import Report, Verdict
 from moot.wire.toml import dumps, loads
 
 AGENTS = loads(examples.agents(), "agents")
@@ -77,3 +80,16 @@ def test_the_service_takes_them_and_gives_them_back(tmp_path: Path) -> None:
     for one in STATIONS:
         assert {name: taken[one["id"]][name] for name in one} == one
     assert dumps("stations", list(taken.values())) == stations
+
+
+def test_the_example_debate_is_whole_and_no_models() -> None:
+    made = example()
+    assert made["debate"]["status"] == "completed"
+    assert made["debate"]["progress"] == {"done": len(made["turns"]), "total": len(made["turns"])}
+    assert {turn["model"] for turn in made["turns"]} == {MODEL}
+    assert {turn["usage"]["calls"] for turn in made["turns"]} == {0}
+    assert made["verdict"]["outcome"] == "decided"
+    assert made["verdict"]["baseline"]["changedByDebate"]
+    assert made["verdict"]["quotes"]["verified"] == made["verdict"]["quotes"]["checked"] > 6
+    adapter(Verdict).validate_python(made["verdict"])
+    adapter(Report).validate_python(made["report"])

@@ -8,7 +8,7 @@ from moot.bootstrap import router
 from moot.errors import InputError, StorageError
 from moot.models.providers import normalize
 from moot.settings import Settings
-from moot.store.preferences import PreferencesFile
+from moot.store.settings_file import PreferencesFile
 
 
 @pytest.fixture
