@@ -3,17 +3,18 @@ export type Route =
   | { name: 'home' }
   | { name: 'new'; step: 1 | 2 }
   | { name: 'debate' | 'outcome' | 'replay'; id: string }
-  | { name: 'agents' | 'stations' }
+  | { name: 'agents' | 'stations' | 'settings' | 'example' }
   | { name: 'station'; id: string }
   | { name: 'air'; station: string; debate: string | null }
   | { name: 'lost' }
 
 const DEBATE = /^\/d\/([\w-]+)(?:\/(outcome|replay))?\/?$/
-const STUDIO = /^\/studio\/(?:(agents)|stations(?:\/([\w-]+))?)\/?$/
+const STUDIO = /^\/studio\/(?:(agents|settings)|stations(?:\/([\w-]+))?)\/?$/
 const AIR = /^\/air\/([\w-]+)(?:\/([\w-]+))?\/?$/
 
 function parse(path: string, search = ''): Route {
   if (path === '/') return { name: 'home' }
+  if (path === '/example') return { name: 'example' }
   if (path === '/new') return { name: 'new', step: new URLSearchParams(search).get('step') === '2' ? 2 : 1 }
   const found = DEBATE.exec(path)
   if (found?.[1]) return { name: (found[2] as 'outcome' | 'replay' | undefined) ?? 'debate', id: found[1] }
@@ -22,7 +23,7 @@ function parse(path: string, search = ''): Route {
   const studio = STUDIO.exec(path)
   if (!studio) return { name: 'lost' }
   if (studio[2]) return { name: 'station', id: studio[2] }
-  return { name: studio[1] ? 'agents' : 'stations' }
+  return { name: (studio[1] as 'agents' | 'settings' | undefined) ?? 'stations' }
 }
 
 class Router {
@@ -84,6 +85,8 @@ export const paths = {
   turn: (id: string, number: number) => `/d/${id}#turn-${number}`,
   outcome: (id: string) => `/d/${id}/outcome`,
   replay: (id: string) => `/d/${id}/replay`,
+  example: '/example',
+  settings: '/studio/settings',
   agents: '/studio/agents',
   stations: '/studio/stations',
   station: (id: string) => `/studio/stations/${id}`,

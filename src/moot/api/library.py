@@ -83,7 +83,7 @@ async def list_providers(moot: Moot) -> Response:
     return as_json({"items": items, "default": list(await moot.service.default_models())})
 
 
-@routes("GET /example", Example)
+@routes("GET /examples/debate", Example)
 async def get_example(moot: Moot) -> Response:
     """A finished debate to look at: it was written for that, and no model spoke"""
     return as_json(example())

@@ -14,12 +14,12 @@ from starlette.types import Receive, Scope, Send
 from moot.api.problems import ProblemError
 
 ROUTES = (
-    "/", "/new", "/d/{debate_id}", "/d/{debate_id}/outcome", "/d/{debate_id}/replay",
-    "/studio/agents", "/studio/stations", "/studio/stations/{station_id}",
+    "/", "/new", "/example", "/d/{debate_id}", "/d/{debate_id}/outcome", "/d/{debate_id}/replay",
+    "/studio/agents", "/studio/settings", "/studio/stations", "/studio/stations/{station_id}",
     "/air/{station_id}", "/air/{station_id}/{debate_id}",
 )  # fmt: skip
 """What the page shows by itself; each is answered with the same document."""
-PUBLIC = ("/", "/new")
+PUBLIC = ("/", "/new", "/example")
 PUBLIC_UNDER = ("/d/", "/studio/", "/air/", "/assets/")
 """Paths that hold no debate and need no token: a browser sends none when it opens a page."""
 SCREENS = (

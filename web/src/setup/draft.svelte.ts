@@ -1,10 +1,10 @@
 /** A debate that is being set up: what was entered, what it comes to, and what is wrong with it. */
 import { hasSides, resultOf, roleNames, rolesOf } from '../api/rules'
-import type { DebateAsked, Format, OutputType, Plan, SeatAsked, Stance } from '../api/types'
+import type { DebateAsked, Format, OutputType, Plan, Providers, SeatAsked, Stance } from '../api/types'
 import { readCost, COST_HELP } from './cost'
-import type { Seat as Voiced } from './voices'
+import { spread, type Seat as Voiced } from './voices'
 import { Plans } from './plans.svelte'
-import { jurorField, keepCast, keptDraft, lastCast, NO_JURY, type Agent, type Kept, type KeptDraft, type KeptJury, type KeptSeat } from './kept'
+import { jurorField, keepCast, keptDraft, keptQuestion, lastCast, NO_JURY, type Agent, type Kept, type KeptDraft, type KeptJury, type KeptSeat } from './kept'
 
 export const MOST_MOTION = 4000
 const MOST_NAME = 60
@@ -67,6 +67,7 @@ export class Draft {
     }
     this.choose(formats.some((one) => one.name === kept?.format) ? (kept?.format ?? '') : (formats[0]?.name ?? ''))
     if (draft) this.#restore(draft)
+    this.motion ||= keptQuestion()
   }
 
   #restore(kept: KeptDraft): void {
@@ -190,6 +191,17 @@ export class Draft {
 
   #modelOf(role: string): string {
     return this.models[role]?.trim() ?? ''
+  }
+
+  /** Give everybody a model of a ring, so that opponents differ; an empty one gives the defaults. */
+  give(ring: string[], known: Providers): void {
+    const { seats, host } = this.cast
+    const blank = (seat: Voiced): Voiced => ({ ...seat, model: '' })
+    const voices = ring.length && this.format ? spread(this.format, seats.map(blank), host && blank(host), { ...known, default: ring }) : []
+    const of = (place: number): string => voices[place]?.model ?? ''
+    if (this.roles.length) this.models = Object.fromEntries(this.roles.map(({ name }, place) => [name, of(place)]))
+    else this.seated.forEach((seat, place) => (seat.model = of(place)))
+    if (host) this.host.model = of(seats.length)
   }
 
   addSeat(): void {

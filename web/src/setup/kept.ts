@@ -52,6 +52,8 @@ export const MOST_JURORS = 11
 
 const DRAFT = 'moot.draft'
 const CAST = 'moot.cast'
+const QUESTION = 'moot.question'
+const MODELS = 'moot.models'
 const AGENTS = 'moot.agents'
 
 /** The storage may hold anything, so take only what fits. */
@@ -111,7 +113,29 @@ export function keepDraft(draft: KeptDraft): void {
   }
 }
 
-export const forgetDraft = (): void => sessionStorage.removeItem(DRAFT)
+export function forgetDraft(): void {
+  sessionStorage.removeItem(DRAFT)
+  sessionStorage.removeItem(QUESTION)
+}
+
+/** The question on the first page, which a set-up in detail begins with. */
+export const keptQuestion = (): string => text(sessionStorage.getItem(QUESTION))
+
+export function keepQuestion(question: string): void {
+  try {
+    sessionStorage.setItem(QUESTION, question)
+  } catch {
+    // storage is full: only the convenience is lost
+  }
+}
+
+/** The models of the cast on the first page, by seat; empty for a default. */
+export function keptModels(): string[] {
+  const found = read(MODELS)
+  return Array.isArray(found) ? found.slice(0, 12).map(text) : []
+}
+
+export const keepModels = (models: string[]): void => localStorage.setItem(MODELS, JSON.stringify(models))
 
 function cast(found: Record<string, unknown>): Kept | null {
   if (!Array.isArray(found.seats)) return null
