@@ -107,10 +107,10 @@ def test_a_debate_from_set_up_to_its_summary_by_keyboard_alone(
     home = tmp_path_factory.mktemp("keyboard") / "home"
     with served(home, stage) as moot, visit(browser, moot.url) as tab:
         page = tab.open("/")
-        expect(page.get_by_text("No debates yet.")).to_be_visible()
+        expect(page.get_by_role("link", name="More options")).to_be_visible()
         page.keyboard.press("Tab")
         expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
-        tab_to(page, "New debate")
+        tab_to(page, "More options")
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", level=1)).to_be_focused()
         tab_to(page, "Motion")

@@ -83,7 +83,7 @@ def assert_whole(page: Page) -> None:
     wide = "() => [document.documentElement.scrollWidth, innerWidth]"
     scroll, inner = page.evaluate(wide)
     assert scroll <= inner
-    expect(page.get_by_role("link", name="New debate")).to_be_in_viewport()
+    expect(page.get_by_role("link", name="Settings")).to_be_in_viewport()
     for selector in ("img", "svg", "iframe", "object", "video", "style", "form", "base", "embed"):
         assert page.locator(f"main {selector}").count() == 0, selector
     assert page.locator("main [onerror], main [onload], main [onclick]").count() == 0

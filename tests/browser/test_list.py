@@ -21,14 +21,6 @@ def moot(tmp_path_factory: pytest.TempPathFactory, stage: Stage) -> Generator[Se
         yield found
 
 
-def test_a_list_that_is_empty_says_how_to_begin(browser: Browser, tmp_path: Path) -> None:
-    with served(tmp_path / "home") as empty, visit(browser, empty.url) as tab:
-        page = tab.open()
-        expect(page.get_by_text("No debates yet.")).to_be_visible()
-        page.get_by_role("link", name="Start one").click()
-        expect(page).to_have_url(empty.url + "/new")
-
-
 def test_it_follows_a_debate_from_its_beginning_to_its_end(
     browser: Browser, moot: Served, stage: Stage
 ) -> None:
@@ -103,9 +95,10 @@ def test_degraded_and_failed_are_marked(browser: Browser, moot: Served, stage: S
 
 def test_a_service_that_is_away_is_said_to_be(browser: Browser, tmp_path: Path) -> None:
     with served(tmp_path / "home") as gone, visit(browser, gone.url) as tab:
+        gone.create("Who is there?", start=False)
         tab.context.route("**/events", lambda route: route.abort())  # else it comes back by itself
         page = tab.open(script="delete window.SharedWorker")
-        expect(page.get_by_text("No debates yet.")).to_be_visible()
+        expect(page.get_by_text("Who is there?")).to_be_visible()
         tab.context.route("**/debates?*", lambda route: route.abort())
         page.get_by_label("Search debates").fill("x")
         expect(page.get_by_text("The service is not responding.")).to_be_visible()

@@ -390,7 +390,7 @@ def test_the_first_load_brings_none_of_it(browser: Browser, moot: Served) -> Non
     with visit(browser, moot.url) as tab:
         tab.context.on("request", lambda request: asked.append(request.url))
         page = tab.open("/")
-        expect(page.get_by_role("link", name="New debate")).to_be_visible()
+        expect(page.get_by_role("link", name="More options")).to_be_visible()
         page.wait_for_timeout(300)
     assert not [url for url in asked if re.search("Outcome|Replay|Exchange|reader", url)]
 

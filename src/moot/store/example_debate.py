@@ -15,7 +15,7 @@ from moot.core.request import build
 from moot.core.schedule import Step
 from moot.outcome.result import result
 from moot.render.report import report
-from moot.wire import codec
+from moot.wire import codec, shapes
 
 ID = "debate_20261102_090000_sample"
 MODEL = "example:no-model"
@@ -42,7 +42,7 @@ def example() -> dict[str, Any]:
         "warnings": [],
     }  # no model: none can favour another
     return {
-        "debate": codec.debate(debate),
+        "debate": codec.debate(debate, shapes.Debate),
         "turns": [codec.turn(turn) for turn in turns],
         "verdict": verdict,
         "report": {**report(debate, turns), "verdict": verdict},

@@ -93,3 +93,4 @@ def test_the_example_debate_is_whole_and_no_models() -> None:
     assert made["verdict"]["quotes"]["verified"] == made["verdict"]["quotes"]["checked"] > 6
     adapter(Verdict).validate_python(made["verdict"])
     adapter(Report).validate_python(made["report"])
+    assert made["debate"]["rules"]["name"] == "duel"
