@@ -64,6 +64,10 @@ def test_axe_finds_nothing_on_any_screen(
         page.goto(f"{moot.url}/d/debate_20261115_120000_abcdef")
         expect(page.get_by_text("cannot be shown")).to_be_visible()
         assert violations(page) == []
+        for path in ("/example", "/studio/settings"):
+            page.goto(f"{moot.url}{path}")
+            expect(page.locator("main [aria-busy]")).to_have_count(0)
+            assert violations(page) == [], path
         page.goto(f"{moot.url}/new")
         page.get_by_role("button", name="Next").click()  # with something wrong
         assert violations(page) == []
@@ -71,7 +75,7 @@ def test_axe_finds_nothing_on_any_screen(
         page.get_by_role("button", name="Next").click()
         page.get_by_text("Limits").click()
         page.get_by_role("group", name="Seat 1").get_by_text("Bio (empty)").click()
-        expect(page.get_by_text("Available providers")).to_be_visible()
+        expect(page.get_by_text("Available models")).to_be_visible()
         assert violations(page) == []
         page.get_by_role("button", name="Back").click()
         page.get_by_role("radio", name="Council").check()

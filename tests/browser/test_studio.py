@@ -299,7 +299,7 @@ def test_a_saved_agent_takes_a_seat_and_old_ones_are_saved_once(
 
         first = page.get_by_role("group", name="Seat 1")
         first.get_by_label("use a saved agent").select_option("nils")
-        expect(first.get_by_label("Model: provider:name")).to_have_value("local:tiny")
+        expect(first.get_by_label("Model")).to_have_value("local:tiny")
         second = page.get_by_role("group", name="Seat 2")
         second.get_by_label("use a saved agent").select_option("old-uma")
         second.get_by_label("Stance").select_option("pro")
@@ -313,6 +313,21 @@ def test_a_saved_agent_takes_a_seat_and_old_ones_are_saved_once(
         page = tab.open("/studio/agents")
         expect(page.get_by_role("article", name="Old Uma")).to_be_visible()
         expect(page.get_by_role("region", name="Agents in this browser")).to_have_count(0)
+
+
+def test_the_examples_are_brought_with_a_button(browser: Browser, tmp_path: Path) -> None:
+    stage = Stage(line)
+    with served(tmp_path / "home", stage) as moot, visit(browser, moot.url) as tab:
+        page = tab.open("/studio/stations")
+        page.get_by_role("button", name="Add the example stations").click()
+        expect(page.get_by_text("5 example stations added.")).to_be_visible()
+        page.get_by_role("button", name="Add examples").click()
+        expect(page.get_by_text("The examples are all here already.")).to_be_visible()
+        assert violations(page) == []
+        page.get_by_role("link", name="Build Desk").click()
+        page.get_by_role("button", name="Air").first.click()
+        expect(page.get_by_role("region", name="Past").get_by_role("link").first).to_be_visible()
+    assert stage.calls
 
 
 def test_a_phone_in_the_dark_shows_it_all(browser: Browser, moot: Served) -> None:
