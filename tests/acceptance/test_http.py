@@ -602,6 +602,33 @@ def test_library(scene: Scene) -> None:
     scene.problem(scene.http.get("/records", params={"q": "x" * 501}), 422, "q")
 
 
+def test_settings(scene: Scene) -> None:
+    unset = {"models": [], "limits": {}, "overridden": []}
+    assert scene.get("/settings") == unset
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"models": ["cluade"]}, "models[0]"),
+        ({"limits": {"max_turns": 3}}, "limits.max_turns"),
+        ({"limits": {"max_turn_seconds": 1}}, "limits.max_turn_seconds"),
+        ({"base_url": "http://elsewhere"}, "base_url"),
+    ]
+    for asked, field in wrong:
+        scene.problem(scene.http.put("/settings", json=asked), 422, field)
+    assert not (scene.server.home / "settings.toml").exists()
+    limits = {"max_turn_tokens": 700}
+    said = scene.http.put("/settings", json={"limits": limits}).json()
+    assert said == scene.get("/settings") == {**unset, "limits": limits}
+    try:
+        assert scene.create(start=False)["limits"]["max_turn_tokens"] == 700
+    finally:
+        assert scene.http.put("/settings", json={}).json() == unset
+
+
+def test_the_example_debate_is_like_any_and_not_among_them(scene: Scene) -> None:
+    example = scene.get("/examples/debate")
+    assert example["debate"]["status"] == "completed"
+    scene.problem(scene.http.get(f"/debates/{example['debate']['id']}"), 404, "id")
+
+
 def test_providers_show_no_key(tmp_path: Path) -> None:
     key = "CANARY-not-to-be-shown"
     keys = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"), key)
@@ -1105,7 +1132,13 @@ def test_every_route_was_asked(scene: Scene) -> None:
     document = scene.http.get("/openapi.json").json()
     asked = {(method, path) for path, known in document["paths"].items() for method in known}
     asked -= {("get", "/events")}  # has no end; tests of the stream read it
-    elsewhere = ("/agents", "/stations", "/hooks", "/on-air")  # test_stations_http.py asks those
+    elsewhere = (
+        "/agents",
+        "/stations",
+        "/examples/stations",
+        "/hooks",
+        "/on-air",
+    )  # test_stations_http.py asks those
     asked = {(method, path) for method, path in asked if not path.startswith(elsewhere)}
     good = {(method, path) for method, path, status in scene.contract.seen if status < 300}
     assert asked - good == set()

@@ -38,7 +38,7 @@ SECRET = "the-secret-of-the-webhook"  # noqa: S105  of this test alone
 MOTION = "Should we ship on Fridays?"
 LATER = "2099-01-01T18:00"
 INTERNAL = "http://10.0.0.7:8080 said: bad key sk-leak"
-OURS = ("/agents", "/stations", "/hooks/c", "/on-air/s")
+OURS = ("/agents", "/stations", "/examples/stations", "/hooks/c", "/on-air/s")
 CHECKS: list[Callable[[httpx2.Response], None]] = []
 ANYONE = httpx2.Client(timeout=seconds())
 """Somebody without a token."""
@@ -863,11 +863,19 @@ def test_the_feed_is_xml_whatever_is_said(guarded: Served) -> None:
     told(anybody(guarded, f"/on-air/{made}/feed.xml", Host="evil.example"), 421)
 
 
+def test_the_examples_are_brought_once(server: Served) -> None:
+    said = told(server.post("/examples/stations"), 200)
+    assert said["made"] == said["stations"]
+    assert told(server.post("/examples/stations"), 200)["made"] == []
+    for one in said["made"]:
+        told(server.http.delete(f"/stations/{one}"), 204)
+
+
 def test_every_route_was_asked(contract: Contract) -> None:
     """Last in this file: each of these routes has answered, as the document says."""
     paths = describe()["paths"]
-    ours = ("/agents", "/stations", "/hooks", "/on-air")
+    ours = ("/agents", "/stations", "/examples/stations", "/hooks", "/on-air")
     asked = {(verb, path) for path in paths if path.startswith(ours) for verb in paths[path]}
-    assert len(asked) == 26
+    assert len(asked) == 27
     good = {(method, path) for method, path, status in contract.seen if status < 300}
     assert asked - good == set()

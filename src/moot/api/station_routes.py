@@ -71,7 +71,7 @@ class Examples(TypedDict):
     made: list[str]
 
 
-@routes("POST /stations/examples", Examples)
+@routes("POST /examples/stations", Examples)
 async def bring_examples(moot: Moot, nothing: Empty = None) -> Response:
     """Add the example stations and their agents that are not there yet"""
     ids, made = await examples.bring(moot.service)
