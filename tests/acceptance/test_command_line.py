@@ -427,6 +427,24 @@ def test_a_file_that_cannot_be_written_is_named(home: Path, whole: dict[str, Any
     assert_one_sentence(moot(home, "export", whole["id"], "-o", missing), (1,), missing)
 
 
+def test_settings_are_shown_and_changed(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert "models: not set" in moot(home, "settings").stdout
+    made = moot(home, "settings", "models=local:understudy", "max_turn_tokens=500", "--json")
+    kept = {"models": ["local:understudy"], "limits": {"max_turn_tokens": 500}}
+    assert json_of(made) == json_of(moot(home, "settings", "--json")) == kept
+    for wrong, words in {
+        "max_turn_tokens=1": "max_turn_tokens must lie within 128..4,096",
+        "key=sk-1": "There is no limit 'key'",
+        "models=cluade": "the nearest is claude",
+        "models": "write it as NAME=VALUE",
+    }.items():
+        done = moot(home, "settings", wrong)
+        assert done.returncode == 2
+        assert words in done.stderr
+    assert json_of(moot(home, "settings", "max_turn_tokens=", "--json"))["limits"] == {}
+
+
 def test_an_address_that_is_none_is_one_sentence(home: Path) -> None:
     for url, word in (("http://localhost:99999", "65535"), ("nowhere", "http://")):
         done = moot(home, "list", env={"MOOT_URL": url})

@@ -71,11 +71,14 @@ def test_the_box_alone_starts_a_debate_of_whoever_has_a_key(
     browser: Browser,
     tmp_path: Path,
     wire: Wire,
-    keys: dict[str, str],
+    keys: dict[str, Any],
     cast: str,
     vendors: list[str],
 ) -> None:
-    urls = {"OPENAI_BASE_URL": wire.url("openai"), "ANTHROPIC_BASE_URL": wire.url("claude")}
+    urls: dict[str, Any] = {
+        "OPENAI_BASE_URL": wire.url("openai"),
+        "ANTHROPIC_BASE_URL": wire.url("claude"),
+    }
     wire.requests.clear()
     with served(tmp_path / "home", **keys, **urls) as moot, visit(browser, moot.url) as tab:
         page = tab.open()
