@@ -1,16 +1,24 @@
 """How long a speaker may take, and how long one that failed is waited for."""
 
 import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.models import StreamedResponse
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from moot.core import retry
+from moot.core.events import CutOff, Delta, TurnCommitted
 from moot.engine import speaking
 from moot.engine.lease import WATCH_SECONDS
 from moot.errors import ProviderRateLimitError, ProviderUnavailableError
+from moot.models.providers import VENDORS
+from moot.models.speak import Line, speak
 from moot.ports import WHOLE, Call, Reply, Say
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker
@@ -92,6 +100,116 @@ def test_a_speaker_who_never_ends_is_cut_off(settings: Settings) -> None:
         assert all(longest <= seconds(row) <= longest + WATCH_SECONDS for row in attempts)
         assert done.usage.estimated
         assert done.usage.output_tokens > 4
+
+    go(work())
+
+
+class Wire(FunctionModel):
+    """A model behind moot's own calls: what it streams, and how long it is silent before each
+    piece. One list for each call."""
+
+    def __init__(self, *streams: Iterable[tuple[float, str]]) -> None:
+        super().__init__(stream_function=self._stream)
+        self.streams = iter(streams)
+
+    @asynccontextmanager
+    async def request_stream(self, *args: Any, **options: Any) -> AsyncGenerator[StreamedResponse]:
+        async with super().request_stream(*args, **options) as self.open:
+            yield self.open
+
+    async def _stream(self, _: list[ModelMessage], __: AgentInfo) -> AsyncIterator[str]:
+        for silence, words in next(self.streams):
+            await asyncio.sleep(silence)
+            yield words
+        self.open.finish_reason = "stop"
+
+
+class Vendor(ScriptedSpeaker):
+    """Speaks as the router does, with another wire."""
+
+    def __init__(self, *streams: Iterable[tuple[float, str]]) -> None:
+        super().__init__()
+        self.model = Wire(*streams)
+
+    async def speak(self, call: Call, say: Say) -> Reply:
+        self.calls.append(call)
+        line = Line(self.model, VENDORS["openai"], "slow", self.card(call.model))
+        return await speak(line, call, say, asyncio.get_running_loop().time())
+
+
+def test_a_vendor_that_streams_for_90_seconds_is_heard_out(settings: Settings) -> None:
+    words = [(3.0, f"word{number} ") for number in range(30)]
+
+    async def work() -> None:
+        vendor = Vendor(words)
+        async with engine(settings, vendor) as service:
+            made = await service.create("m", format="duel", limits={"max_turns": 1})
+            assert made.limits.max_turn_seconds == 35
+            heard = [event async for event in service.follow(made.id)]
+            (turn,) = await service.turns(made.id)
+            (attempt,) = await service.attempts(made.id)
+        assert turn.text == "".join(text for _, text in words).strip()
+        assert (seconds(attempt), len(vendor.calls)) == (90, 1)
+        assert not any(isinstance(one, Delta) and one.cut_off for one in heard)
+
+    go(work())
+
+
+def test_a_vendor_that_falls_silent_is_seen_to_be_cut_off_and_tried_again(
+    settings: Settings,
+) -> None:
+    async def work() -> None:
+        begins = [(1.0, "Half a "), (1.0, "sentence"), (36.0, " too late.")]
+        vendor = Vendor(begins, [(36.0, "Nothing.")], [(1.0, "All "), (34.0, "of it.")])
+        joined: list[tuple[str, CutOff | None]] = []
+        async with engine(settings, vendor) as service:
+            made = await service.create("m", format="duel", limits={"max_turns": 1})
+            heard: list[Delta | TurnCommitted] = []
+            async for event in service.follow(made.id):
+                if isinstance(event, Delta | TurnCommitted):
+                    heard.append(event)
+                    joined += [(one.text, one.cut_off) for one in service.speeches(made.id)]
+            attempts = await service.attempts(made.id)
+            assert service.speeches(made.id) == []
+        first, *_, turn = heard
+        assert isinstance(first, Delta)
+        assert (first.text, first.cut_off) == ("Half a ", None)
+        assert isinstance(turn, TurnCommitted)
+        assert turn.turn.text == "All of it."
+        marks = [(one.text, one.offset, one.cut_off) for one in heard if isinstance(one, Delta)]
+        code = "DEBATE_ERR_PROVIDER_TIMEOUT"
+        again, later = (CutOff("Half a sentence", code, n, 4) for n in (2, 3))
+        assert [mark for mark in marks if mark[2]] == [
+            ("", 0, again),  # when it is cut off
+            ("", 0, again),  # when the second try begins, for who heard only half of it
+            ("", 0, later),  # that try said nothing, so what the first said stays
+            ("", 0, later),
+        ]
+        assert [seconds(one) for one in attempts] == [37, 35, 35]
+        assert ("", again) in joined, "who joins between two tries is told, too"
+        assert ("All ", later) in joined, "and who joins the try that follows"
+
+    go(work())
+
+
+def test_what_is_called_off_between_two_tries_is_taken_back(settings: Settings) -> None:
+    async def work() -> None:
+        speaker = ScriptedSpeaker(lambda _: ProviderRateLimitError("slow down", retry_after=50))
+        async with engine(settings, speaker) as service:
+            made = await service.create("m", format="duel")
+            heard: list[Delta] = []
+
+            def hear(event: object) -> None:
+                if isinstance(event, Delta):
+                    heard.append(event)
+
+            service.listen(made.id, hear)
+            await until(lambda: heard)
+            (said,) = service.speeches(made.id)
+            assert said.cut_off == CutOff("", "DEBATE_ERR_PROVIDER_RATE_LIMIT", 2, 4)
+            await service.end(made.id)
+            await until(lambda: len(heard) > 1)
+            assert (heard[1].text, heard[1].offset, heard[1].cut_off) == ("", 0, None)
 
     go(work())
 

@@ -372,10 +372,15 @@ def test_a_failed_attempt_is_taken_back(tmp_path: Path) -> None:
             puppet.fail("ada")
             heard += client.until(lambda frame: frame.event == "delta")
             assert (heard[-1].data["text"], heard[-1].data["offset"]) == ("", 0)
+            code = "DEBATE_ERR_PROVIDER_UNAVAILABLE"
+            lost = {"text": "Wrong.", "code": code, "attempt": 2, "attempts": 4}
+            assert heard[-1].data["cut_off"] == lost
             with watch(at, debate["id"]) as between:
+                late = between.until(lambda frame: frame.event == "delta")
+                assert (late[-1].data["text"], late[-1].data["cut_off"]) == ("", lost)
                 puppet.say("ada", "Right.")
                 puppet.done("ada")
-                late = between.rest()
+                late += between.rest()
             heard += client.rest()
         for all_of_it in (heard, late):
             assert speeches(all_of_it) == {(1, "ada", None): "Right."}

@@ -1,6 +1,7 @@
 """What the terminal shows of a debate while it is spoken."""
 
 import re
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -12,7 +13,7 @@ from tests.work import growth
 from moot.cli.markdown_view import MOST, said
 from moot.cli.screen import Screen
 from moot.core.debate import Usage
-from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
+from moot.core.events import CutOff, Delta, Event, StatusChanged, TurnCommitted
 from moot.render.reading import Point, Reading
 from moot.render.report import report
 from moot.render.takeaways import Finding
@@ -58,11 +59,28 @@ def test_a_piece_at_the_beginning_begins_it_anew() -> None:
 
 def test_an_empty_one_takes_it_back() -> None:
     shown = now(delta("We should", 0), delta("", 0))
-    assert "should" not in shown
-    assert f"{SEAT.name} That did not come to its end. It is tried again" in shown
-    shown = now(delta("We should", 0), delta("", 0), delta("Anew", 0))
+    assert SEAT.name not in shown
+    assert f"{SEAT.name} Anew" in now(delta("We should", 0), delta("", 0), delta("Anew", 0))
+
+
+def test_what_was_cut_off_stays_until_the_next_try_speaks() -> None:
+    late = CutOff("We should", "DEBATE_ERR_PROVIDER_TIMEOUT", 2, 4)
+    cut = replace(delta("", 0), cut_off=late)
+    told = f"{SEAT.name} We should Cut off, trying again (2 of 4): the model took too long."
+    assert told in now(delta("We ", 0), cut)
+    assert told in now(cut), "for who joins"
+    shown = now(cut, delta("Anew", 0))
     assert f"{SEAT.name} Anew" in shown
-    assert "again" not in shown
+    assert "Cut off" not in shown
+    silent = replace(cut, cut_off=replace(late, text="", code="DEBATE_ERR_PROVIDER_EMPTY"))
+    none = f"{SEAT.name} No answer, trying again (2 of 4): the answer could not be used."
+    assert none in now(silent)
+    for over in (
+        delta("", 0),
+        StatusChanged(ID, 1, AT, "paused", None, None, None, None, 0, 6, False),
+    ):
+        assert SEAT.name not in now(cut, over)
+        assert "Cut off" not in now(cut, over, delta("", 0))
 
 
 def test_what_was_missed_is_marked() -> None:
@@ -106,10 +124,9 @@ def test_what_the_host_is_asked_is_shown_until_it_speaks() -> None:
     asked = Delta(ID, 1, "talk", SEAT.id, None, "", AT, 0, "Give Ben the floor.")
     shown = now(asked)
     assert f"{SEAT.name} Give Ben the floor." in shown
-    assert "again" not in shown, "nothing was taken back"
     assert "Give Ben" not in now(asked, delta("Ben, please.", 0))
     shown = now(asked, delta("Ben", 0), delta("", 0))
-    assert "tried again" in shown
+    assert SEAT.name not in shown, "it was taken back"
     assert "Give Ben" not in shown
     assert "Give Ben" in now(asked, delta("Ben", 0), delta("", 0), asked)
 

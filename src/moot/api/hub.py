@@ -199,7 +199,7 @@ def _joined(deltas: list[Delta]) -> list[Delta]:
         key = (delta.round, delta.actor, delta.target)
         before = whole.get(key)
         follows = before and delta.offset == before.offset + len(before.text)
-        if before and follows and delta.instruction is None:
+        if before and follows and delta.instruction is None and delta.cut_off is None:
             delta = replace(before, text=before.text + delta.text)
         elif before and delta.offset:
             done.append(before)

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from typing import Any, cast
 
-from moot.core.events import Delta, Speech
+from moot.core.events import LOST, CutOff, Delta, Speech
 
 DATAGRAM = 60_000  # bytes
-PIECE = 4_000  # characters of a delta: 12 bytes each at most, so that it fits a datagram
+PIECE = LOST  # characters of a delta: 12 bytes each at most, so that it fits a datagram
 HINTS = 500  # debates that a commit names; of more it says only that there are some
 LAST_SEQ = 1 << 53
 NAME = re.compile(r"[0-9]+-[0-9a-f]{8}(\.sock)?")
@@ -42,7 +42,8 @@ class Outbox:
 
     def say(self, delta: Delta) -> None:
         pieces = self._open.get(key_of(delta))
-        if pieces and delta.instruction is None and follows(delta, pieces[-1]):
+        plain = delta.instruction is None and delta.cut_off is None
+        if pieces and plain and follows(delta, pieces[-1]):
             pieces.append(delta)
         else:
             self._open[key_of(delta)] = pieces = [delta]
@@ -102,7 +103,10 @@ def cease_item(speech: Speech) -> Item:
 
 
 def delta_items(delta: Delta) -> Iterator[Item]:
-    """A delta, or several if its text is long."""
+    """A delta, or several if its text is long: what was cut off goes by itself, and first."""
+    if delta.cut_off and delta.text:
+        yield from delta_items(replace(delta, text=""))
+        delta = replace(delta, cut_off=None, instruction=None)
     for start in range(0, max(1, len(delta.text)), PIECE):  # an empty one takes back, or announces
         told = None if start else delta.instruction
         text = delta.text[start : start + PIECE]
@@ -124,7 +128,21 @@ def read_delta(item: Any) -> Delta | None:
         }:
             told = cast("dict[str, Any]", item).get("instruction")
             told = told if isinstance(told, str) else None
-            return Delta(debate_id, number, stage, actor, target, text, at, offset, told)
+            lost = _read_cut_off(cast("dict[str, Any]", item).get("cut_off"))
+            return Delta(debate_id, number, stage, actor, target, text, at, offset, told, lost)
+        case _:
+            return None
+
+
+def _read_cut_off(item: Any) -> CutOff | None:
+    match item:
+        case {
+            "text": str(text),
+            "code": str(code),
+            "attempt": int(attempt),
+            "attempts": int(attempts),
+        }:
+            return CutOff(text[-LOST:], code, attempt, attempts)
         case _:
             return None
 

@@ -24,10 +24,12 @@ class Foreign:
             if known is None and len(self._speeches) >= MOST_SPEECHES:
                 return "old"
             debate_id, number, actor, target = key
-            told = delta.instruction
+            told, lost = delta.instruction, delta.cut_off
             if known and known.sender == sender and not known.length:
-                told = told or known.speech.instruction  # it was announced, and now begins
-            speech = Speech(debate_id, number, delta.stage, actor, target, [], told)
+                # it was announced, or cut off, and now begins
+                told = told or known.speech.instruction
+                lost = lost or (known.speech.cut_off if delta.text else None)
+            speech = Speech(debate_id, number, delta.stage, actor, target, [], told, lost)
             known = self._speeches[key] = _Overheard(sender, speech)
         elif known is None or known.sender != sender or delta.offset > known.length:
             return "missed"

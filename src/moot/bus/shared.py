@@ -154,15 +154,16 @@ class SharedBus(MemoryBus, ABC):
     def _so_far(self, own: Sequence[Speech]) -> Iterator[Item]:
         """All that was said. It is asked for bit by bit, and meanwhile the speeches go on."""
         for speech in own:
-            told, asked = 0, speech.instruction
+            told, asked, lost = 0, speech.instruction, speech.cut_off
             while self._spoken(speech):
                 self._flush()  # or what is collected would overlap with this
                 delta = speech.so_far(iso(time.time()))
-                if len(delta.text) == told and asked is None:
+                if len(delta.text) == told and asked is None and lost is None:
                     break
-                rest = replace(delta, text=delta.text[told:], offset=told, instruction=asked)
+                text = delta.text[told:]
+                rest = replace(delta, text=text, offset=told, instruction=asked, cut_off=lost)
                 yield from datagrams.delta_items(rest)
-                told, asked = len(delta.text), None
+                told, asked, lost = len(delta.text), None, None
         yield from (datagrams.cease_item(speech) for speech in own if not self._spoken(speech))
 
     def _spoken(self, speech: Speech) -> bool:

@@ -17,13 +17,18 @@ from moot.cli.ask import flat
 from moot.core import schedule
 from moot.core.clean import clean
 from moot.core.debate import Debate, Turn
-from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
+from moot.core.events import CutOff, Delta, Event, StatusChanged, TurnCommitted
 from moot.core.voices import UNDERSTUDY, label
 from moot.render.ballots import Ballot, ballots, in_order, jurors
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta")
 LOST = "Connection lost; trying again …"
-AGAIN = "That did not come to its end. It is tried again …"
+CUT_OFF = {  # why, by the code of the error
+    "DEBATE_ERR_PROVIDER_TIMEOUT": "the model took too long",
+    "DEBATE_ERR_PROVIDER_UNAVAILABLE": "the connection to the model failed",
+    "DEBATE_ERR_PROVIDER_RATE_LIMIT": "the provider asks for slower calls",
+    "DEBATE_ERR_PROVIDER_CONTEXT": "the debate is too long for the model",
+}
 REASONS = {
     "finished": "the format has run its course",
     "max_rounds": "all rounds were spoken",
@@ -107,6 +112,7 @@ class Screen(View):
         }
         self._speaking: dict[Place, tuple[int, str]] = {}  # from which character on, and what
         self._asked: dict[Place, str] = {}  # of those who are asked, and said nothing yet
+        self._cut: dict[Place, CutOff] = {}  # of those who are tried again
         self._seq = 0
         self._place: tuple[int | None, str] | None = None
         self._where = schedule.label(debate, *schedule.here(debate))
@@ -216,11 +222,16 @@ class Screen(View):
 
     def _hear(self, delta: Delta) -> None:
         """What is being said: a delta at 0 begins it anew, one that does not fit shows the rest,
-        an empty one takes back what did not come to its end, or tells what the host is asked."""
+        an empty one takes it back, or tells what the host is asked or that it was cut off."""
         place = (delta.round, delta.actor)
         self._asked.pop(place, None)
         if delta.instruction:
             self._asked[place] = delta.instruction
+        if delta.cut_off:
+            self._cut[place] = delta.cut_off
+        elif not (delta.text or delta.offset or delta.instruction):
+            self._forget(place)
+            return
         start, said = self._speaking.get(place, (delta.offset, ""))
         if delta.offset and delta.offset == start + len(said):
             self._speaking[place] = (start, said + delta.text)
@@ -229,11 +240,16 @@ class Screen(View):
         elif delta.offset == 0:
             self._speaking[place] = (0, "")
 
+    def _forget(self, place: Place) -> None:
+        for kept in (self._speaking, self._asked, self._cut):
+            kept.pop(place, None)
+
     def _check_order(self, seq: int) -> None:
         """The log only grows, unless somebody put another one in its place."""
         if seq <= self._seq:
             self._console.print(Text("The log was replaced; from its beginning:", style="yellow"))
             self._speaking.clear()
+            self._cut.clear()
             self._heard.clear()
             self._done, self._cost, self._place = 0, 0.0, None
         self._seq = seq
@@ -247,8 +263,7 @@ class Screen(View):
             yield turn
 
     def _turn(self, turn: Turn) -> None:
-        self._speaking.pop((turn.round, turn.actor), None)
-        self._asked.pop((turn.round, turn.actor), None)
+        self._forget((turn.round, turn.actor))
         self._heard[turn.seq] = turn
         self._done += 1
         self._cost += turn.usage.cost_usd
@@ -292,6 +307,7 @@ class Screen(View):
         self._where = schedule.label(self._debate, event.round, event.stage) or self._where
         if event.status != "running":
             self._speaking.clear()  # nobody speaks, or what is said was called off
+            self._cut.clear()
         if event.notice:
             self._console.print(Text(event.notice, style="yellow"))
         elif event.status == "ending":
@@ -303,13 +319,17 @@ class Screen(View):
         room = max(self._console.height // max(len(self._speaking), 1) - 5, 3)
         for (number, actor), (start, text) in list(self._speaking.items()):  # drawn by a thread
             seat = self._debate.seat(actor)
-            words = ("… " if start else "") + clean(text, seat.name, [])
-            asked = self._asked.get((number, actor), AGAIN)
+            cut = None if text else self._cut.get((number, actor))
+            heard = cut.text if cut else text
+            words = ("… " if start else "") + clean(heard, seat.name, [])
+            asked = "" if cut else self._asked.get((number, actor), "")
             seen = "\n".join(words.split("\n")[-room:])  # each is a line or more
-            said = Text(seen) if text else Text(asked, style="dim")
+            said = Text(seen, style="dim" if cut else "") if heard else Text(asked, style="dim")
             lines = said.wrap(self._console, max(self._console.width - 4, 20))
             parts += [Text(), self._heading(actor, seat.name, "")]
             parts += [Padding(line, (0, 0, 0, 2)) for line in lines[-room:]]
+            if cut:
+                parts.append(Padding(Text(cut_words(cut), style="yellow"), (0, 0, 0, 2)))
         row = Table.grid(padding=(0, 1))
         row.add_row(
             ProgressBar(total=max(self._total, 1), completed=self._done, width=20),
@@ -318,6 +338,13 @@ class Screen(View):
             Text(f"${self._cost:.4f}" if self._cost else "", style="dim"),
         )
         return Group(*parts, Text(), row)
+
+
+def cut_words(cut: CutOff) -> str:
+    """What became of a try, and which one follows."""
+    why = CUT_OFF.get(cut.code, "the answer could not be used")
+    what = "Cut off" if cut.text else "No answer"
+    return f"{what}, trying again ({cut.attempt} of {cut.attempts}): {why}."
 
 
 def _vote(ballot: Ballot) -> Text:

@@ -1,6 +1,6 @@
 """Every fact that the log of a debate can hold, and what is only said to those who listen."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from pydantic import Field
@@ -39,6 +39,20 @@ class StatusChanged:
     notice: str | None = None  # in words, where the status alone does not say it
 
 
+LOST = 4_000
+"""The characters that are shown of a try that was cut off: its end, where people read."""
+
+
+@dataclass(frozen=True, slots=True)
+class CutOff:
+    """A try that came to nothing, and the one that follows."""
+
+    text: str  # what was said of it, the end of it if it is long
+    code: str  # of the error
+    attempt: int  # that follows: 2 is the second
+    attempts: int  # that a step has at the most
+
+
 @dataclass(frozen=True, slots=True)
 class Delta:
     """A piece of text as it is spoken. Never stored: the turn holds all of it."""
@@ -53,6 +67,8 @@ class Delta:
     offset: int = 0  # characters of the same turn said before; 0 begins it anew
     instruction: Annotated[str | None, UNWRITTEN] = None
     """What the host is asked, told before it says a word."""
+    cut_off: Annotated[CutOff | None, UNWRITTEN] = None
+    """What was heard of the turn before will not stand: it is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +82,20 @@ class Speech:
     target: str | None
     pieces: list[str]
     instruction: str | None = None  # of a cue
+    cut_off: CutOff | None = None  # the try before
 
     def so_far(self, at: str) -> Delta:
-        """All that was said, for whoever joins now; and what was asked."""
+        """All that was said, for whoever joins now; what was asked; and what was cut off."""
         return Delta(
             self.debate_id, self.round, self.stage, self.actor, self.target, "".join(self.pieces),
-            at, instruction=self.instruction,
+            at, instruction=self.instruction, cut_off=self.cut_off,
         )  # fmt: skip
+
+    def lost(self, code: str, attempt: int, attempts: int) -> "Speech":
+        """The same turn after a try that came to nothing. One without a word leaves what was shown
+        of the try before."""
+        text = "".join(self.pieces) or (self.cut_off.text if self.cut_off else "")
+        return replace(self, pieces=[], cut_off=CutOff(text[-LOST:], code, attempt, attempts))
 
 
 Event = TurnCommitted | StatusChanged

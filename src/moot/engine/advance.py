@@ -20,6 +20,7 @@ from moot.core.change import (
     Spoken,
 )
 from moot.core.debate import NO_USAGE, Debate, Failure, Turn
+from moot.core.events import Speech
 from moot.core.ladder import Way
 from moot.core.moves import Then
 from moot.core.prompts import Heard
@@ -116,6 +117,7 @@ class Advancer:
         except Exception as error:
             trouble = error
         finally:
+            self._voice.hush(run)
             self._keeper.drop(hand)
             if run.debate.lease_owner is not None:
                 await self._let_go(run, trouble)
@@ -299,6 +301,7 @@ class Advancer:
             return moves.shorten(row, fence, way, at)
 
         await self._ledger.commit(run, move)
+        self._voice.hush(run)
         run.forget()
 
     def _waits_elsewhere(self, run: Run) -> bool:
@@ -319,11 +322,11 @@ class Advancer:
     async def _trip(self, run: Run, attempt: Attempt) -> None:
         """One call from its start to its turn, or to its failure."""
         step = attempt.step
-        with self._voice.speech(run.debate.id, step) as speech:
+        with self._voice.speech(run, step) as speech:
             try:
                 reply = await self._voice.speak(run, attempt, speech)
             except ProviderError as error:
-                await self._failed(run, attempt, error)
+                await self._failed(run, attempt, error, speech)
                 return
             failpoints.hit("spoken")
             spoken = Spoken(
@@ -343,7 +346,9 @@ class Advancer:
             run.widened.discard(step.key)
             failpoints.hit("committed")
 
-    async def _failed(self, run: Run, attempt: Attempt, error: ProviderError) -> None:
+    async def _failed(
+        self, run: Run, attempt: Attempt, error: ProviderError, speech: Speech
+    ) -> None:
         """Try again later, pause for a person, or go on without this turn."""
         step, fence, at = attempt.step, run.hand.fence, self._at()
         key, seat = step.key, run.debate.seat(step.actor)
@@ -357,7 +362,10 @@ class Advancer:
             run.repairs[key] = error
             if not decision.widen:  # who was cut was not wrong
                 run.mended.add(key)
+        if decision.wait is None:
+            self._voice.withdraw(speech)
         if decision.wait is not None:
+            self._voice.cut_off(run, step, speech, error.code, tried + 1)
             run.wait = max(run.wait, decision.wait)
             if decision.shrink:
                 self._voice.shrink(run, step)

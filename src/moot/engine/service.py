@@ -558,7 +558,7 @@ class Service(Moot):
     def speeches(self, debate_id: str) -> list[Delta]:
         """What is being said right now, from its beginning."""
         at = iso(self._clock.now())
-        begun = (s for s in self._bus.speeches(debate_id) if s.pieces or s.instruction)
+        begun = (s for s in self._bus.speeches(debate_id) if s.pieces or s.instruction or s.cut_off)
         return [speech.so_far(at) for speech in begun]
 
     async def wave(self, debate_id: str, place: str) -> None:

@@ -16,6 +16,7 @@ from moot.core.events import Delta, Speech
 from moot.core.jury import NO_CHOICES, Choices
 from moot.core.limits import Estimate
 from moot.core.prompts import Heard, Message
+from moot.core.retry import MAX_RETRIES
 from moot.core.schedule import Said, Step
 from moot.core.times import iso
 from moot.core.voices import UNDERSTUDY
@@ -54,6 +55,8 @@ class Run:
     windows: dict[str, int] = field(default_factory=dict[str, int])  # that proved smaller, by seat
     widened: set[StepKey] = field(default_factory=set[StepKey])  # that were cut: they get more room
     wait: float = 0.0  # before the next try
+    cut: dict[StepKey, Speech] = field(default_factory=dict[StepKey, Speech])
+    """What listeners hear of steps between two tries."""
     said: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
 
     @classmethod
@@ -99,25 +102,56 @@ class Voice:
         self._clock = clock
 
     @contextmanager
-    def speech(self, debate_id: str, step: Step) -> Generator[Speech]:
-        """What listeners hear of a step, until its turn is committed or dropped."""
+    def speech(self, run: Run, step: Step) -> Generator[Speech]:
+        """What listeners hear of a step, until its turn is committed or dropped. Of one that is
+        tried again, they hear until then that it was cut off."""
         asked = step.instruction if step.kind == "cue" else None
-        speech = Speech(debate_id, step.round, step.stage, step.actor, step.target, [], asked)
+        before = run.cut.pop(step.key, None)
+        if before:
+            self._bus.cease(before)
+        speech = Speech(
+            run.debate.id, step.round, step.stage, step.actor, step.target, [], asked,
+            before.cut_off if before else None,
+        )  # fmt: skip
         self._bus.begin(speech)
         try:
             yield speech
         finally:
-            self._bus.cease(speech)
+            if step.key not in run.cut:
+                self._bus.cease(speech)
 
     async def speak(self, run: Run, attempt: Attempt, speech: Speech) -> Reply:
         """The answer of a step, cleaned and checked."""
         try:
             return await self._speak(run, attempt, speech)
-        except BaseException:
-            # what was heard of it will not stand: whoever listens begins it anew
-            if speech.pieces and self._bus.listened(speech.debate_id):
-                self._bus.publish(self._delta(speech, "", 0))
+        except ProviderError:
             raise
+        except BaseException:
+            self.withdraw(speech)
+            raise
+
+    def withdraw(self, speech: Speech) -> None:
+        """What was heard of a step will not stand, and nothing takes its place."""
+        heard = speech.pieces or speech.cut_off
+        if heard and self._bus.listened(speech.debate_id):
+            self._bus.publish(self._delta(speech, "", 0))
+
+    def cut_off(self, run: Run, step: Step, speech: Speech, code: str, attempt: int) -> None:
+        """What was heard of a step will not stand, but it is tried again."""
+        lost = run.cut[step.key] = speech.lost(code, attempt, MAX_RETRIES + 1)
+        self._bus.cease(speech)
+        self._bus.begin(lost)
+        if self._bus.listened(lost.debate_id):
+            self._bus.publish(lost.so_far(iso(self._clock.now())))
+
+    def hush(self, run: Run) -> None:
+        """Nobody here tries again what was cut off. Somebody else may, as long as the debate goes
+        on."""
+        for speech in run.cut.values():
+            if run.hand.lost or run.debate.status != "running":
+                self.withdraw(speech)
+            self._bus.cease(speech)
+        run.cut.clear()
 
     async def _speak(self, run: Run, attempt: Attempt, speech: Speech) -> Reply:
         debate, step = run.debate, attempt.step
@@ -140,8 +174,8 @@ class Voice:
             effort=step.effort,
             again=wrong is not None,
         )
-        if speech.instruction and self._bus.listened(debate.id):
-            # readers are told what the host is asked, before it says a word
+        if (speech.instruction or speech.cut_off) and self._bus.listened(debate.id):
+            # readers are told what the host is asked, and that it is tried again, before a word
             self._bus.publish(speech.so_far(iso(self._clock.now())))
         reply = await self._call_out(run, attempt, call, speech)
         try:

@@ -178,6 +178,10 @@ def event(value: Event | Delta) -> tuple[str, dict[str, Any]]:
             said = dict(zip(_DELTA, _delta_values(value)))  # noqa: B905  it takes as long again
             if value.instruction is None:
                 del said["instruction"]
+            if value.cut_off is None:
+                del said["cut_off"]
+            else:
+                said["cut_off"] = plain(value.cut_off)
             return "delta", said
         case TurnCommitted():
             return "turn", turn(value.turn)

@@ -12,7 +12,7 @@ from moot.bus import datagrams, foreign, redis, shared
 from moot.bus.datagrams import Item, read_hints, read_ids
 from moot.bus.redis import Interest
 from moot.bus.shared import SharedBus
-from moot.core.events import Delta, Speech
+from moot.core.events import LOST, CutOff, Delta, Speech
 from moot.testing.bus_peer import Ear, Talk, committed, delta, in_loop, spoken, until
 
 OTHER = "1-00000000"
@@ -252,6 +252,54 @@ def test_an_announcement_is_joined_to_what_follows_and_to_nothing_before() -> No
     items = outbox.take()
     told = [(one["text"], one.get("instruction")) for one in items]
     assert told == [("A", None), ("", None), ("Ada?", "Give Ada the floor.")]
+
+
+LATE = CutOff("lost " * 800, "DEBATE_ERR_PROVIDER_TIMEOUT", 2, 4)
+
+
+@in_loop
+async def test_what_was_cut_off_goes_along_until_the_next_try_is_over() -> None:
+    bus, far = Wire(), Wire()
+    ear = Ear(far)
+    first, lost = (Speech("d", 1, "s", "ada", None, [], cut_off=cut) for cut in (None, LATE))
+    bus.begin(lost)
+    bus.publish(lost.so_far("t"))  # it waits for the next try
+    second = Speech("d", 1, "s", "ada", None, [], cut_off=LATE)
+    bus.cease(lost)
+    bus.begin(second)
+    for said in (second.so_far("t"), Delta("d", 1, "s", "ada", None, "Anew ", "t", 0)):
+        bus.publish(said)
+    bus._flush()
+    far.come(*bus.said)
+    assert [(one.text, one.cut_off) for one in ear.deltas()] == [
+        ("", LATE), ("", LATE), ("Anew ", None),
+    ]  # fmt: skip
+    (known,) = far.speeches("d")
+    assert (known.pieces, known.cut_off) == (["Anew "], LATE), "for who joins there"
+    bus.said.clear()
+    second.pieces.append("again " * 800)
+    await bus._answer(OTHER)
+    assert len(list(datagrams.packed(OTHER, bus.said))) == 1
+    late = Wire()
+    late.come(*bus.said)
+    (known,) = late.speeches("d")
+    assert (spoken(late), known.cut_off) == (["again " * 800], LATE)
+    late.come(*datagrams.delta_items(first.so_far("t")))
+    (known,) = late.speeches("d")
+    assert (known.pieces, known.cut_off) == ([""], None), "it was taken back"
+
+
+def test_a_cut_off_that_cannot_be_read_is_left_out() -> None:
+    item = next(iter(datagrams.delta_items(Delta("d", 1, "s", "ada", None, "", "t", cut_off=LATE))))
+    assert (read := datagrams.read_delta(item))
+    assert read.cut_off == LATE
+    for wrong in (7, {}, {**item["cut_off"], "attempt": "2"}):
+        assert (read := datagrams.read_delta(item | {"cut_off": wrong}))
+        assert read.cut_off is None
+    huge = {**item["cut_off"], "text": "x" * 100_000}
+    assert (read := datagrams.read_delta(item | {"cut_off": huge}))
+    assert read.cut_off
+    assert len(read.cut_off.text) == LOST
 
 
 def test_a_peer_of_the_version_before_says_no_instruction() -> None:

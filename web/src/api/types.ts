@@ -17,6 +17,7 @@ export type PlannedStep = Schemas['PlannedStep']
 /** What the stream says besides turns (§8 of the contract). */
 export type StatusEvent = Schemas['StatusEvent']
 export type DeltaEvent = Schemas['Delta']
+export type CutOff = Schemas['CutOff']
 export type Format = Schemas['Format']
 export type Roster = Schemas['Roster']
 export type Role = Schemas['RoleSeat']

@@ -37,9 +37,10 @@ export const slotOf = (said: { round: number; actor: string; target: string | nu
   `${said.round}\n${said.actor}\n${said.target ?? ''}`
 
 /** A speech with one more delta; null if it was withdrawn, or its beginning is not known.
- *  A cue begins with its instruction and no text; its words then begin at 0. */
+ *  A cue begins with its instruction and no text, a second try with what was cut off; the words then begin at 0. */
 export function soFar(before: DeltaEvent | undefined, delta: DeltaEvent): DeltaEvent | null {
   if (delta.offset > 0) return before ? { ...before, text: before.text + delta.text } : null
   const instruction = delta.instruction ?? (delta.text ? before?.instruction : null)
-  return delta.text || instruction ? { ...delta, instruction } : null
+  const cut_off = delta.cut_off ?? (delta.text ? before?.cut_off : null)
+  return delta.text || instruction || cut_off ? { ...delta, instruction, cut_off } : null
 }

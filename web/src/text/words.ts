@@ -1,7 +1,7 @@
 /** Words and figures that several screens use. */
 import { hasSides } from '../api/rules'
 import { READINGS, readingAt } from './jury'
-import type { Debate, Failure, Participant, Place, Stance, Status, StopReason, Table, Turn, Usage } from '../api/types'
+import type { CutOff, Debate, Failure, Participant, Place, Stance, Status, StopReason, Table, Turn, Usage } from '../api/types'
 
 const STATUSES: Record<Status, string> = {
   scheduled: 'Scheduled',
@@ -126,6 +126,19 @@ const ERRORS: Record<string, string> = {
   DEBATE_ERR_PROVIDER_UNKNOWN_MODEL: 'The provider does not know this model.',
   DEBATE_ERR_BUDGET: 'The budget was used up.',
   DEBATE_ERR_CANCELLED: 'The call was cancelled.',
+}
+
+/** Why a try was cut off: the page's twin of `CUT_OFF` in cli/screen.py. */
+const CUT_OFF: Record<string, string> = {
+  DEBATE_ERR_PROVIDER_TIMEOUT: 'the model took too long',
+  DEBATE_ERR_PROVIDER_UNAVAILABLE: 'the connection to the model failed',
+  DEBATE_ERR_PROVIDER_RATE_LIMIT: 'the provider asks for slower calls',
+  DEBATE_ERR_PROVIDER_CONTEXT: 'the debate is too long for the model',
+}
+
+/** “Cut off, trying again (2 of 4): the model took too long.” */
+export function cutWords({ text, code, attempt, attempts }: CutOff): string {
+  return `${text ? 'Cut off' : 'No answer'}, trying again (${attempt} of ${attempts}): ${CUT_OFF[code] ?? 'the answer could not be used'}.`
 }
 
 /** A turn that was skipped or failed, in the transcript. */
