@@ -717,8 +717,11 @@ class Moot(Protocol):
         """Cancel the step in flight, and go to the closing summary."""
         ...
 
-    async def retry(self, debate_id: str, model: str | None = None) -> Debate:
-        """Restart the speaker that failed, with another model if one is given."""
+    async def retry(
+        self, debate_id: str, model: str | None = None, *, max_turn_seconds: float | None = None
+    ) -> Debate:
+        """Restart the speaker that failed, with another model or other limits if they are given.
+        The limit is the debate's from then on."""
         ...
 
     async def skip(self, debate_id: str) -> Debate:

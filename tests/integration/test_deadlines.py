@@ -12,7 +12,8 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models import StreamedResponse
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from moot.core import retry
+from moot.cli.screen import mends
+from moot.core import retry, verbs
 from moot.core.events import CutOff, Delta, TurnCommitted
 from moot.engine import speaking
 from moot.engine.lease import WATCH_SECONDS
@@ -22,6 +23,7 @@ from moot.models.speak import Line, speak
 from moot.ports import WHOLE, Call, Reply, Say
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker
+from moot.wire import codec
 from tests.virtual import engine, go, took, until
 
 pytestmark = pytest.mark.sqlite_only  # durations are exact in virtual time only
@@ -190,6 +192,72 @@ def test_a_vendor_that_falls_silent_is_seen_to_be_cut_off_and_tried_again(
         assert ("All ", later) in joined, "and who joins the try that follows"
 
     go(work())
+
+
+QUICK = """
+name = "quick"
+title = "Quick"
+description = "A stage with a limit of its own."
+guidance = "Be brief."
+on_failure = "pause"
+[roster]
+min = 2
+[[stages]]
+name = "talk"
+seconds = 40
+ask = "Speak."
+"""
+
+
+@pytest.mark.parametrize(
+    ("format_", "asked", "waits", "raised"), [("duel", 35, 50, 70), ("quick", 40, 70, 80)]
+)
+def test_a_retry_can_allow_longer_turns(
+    settings: Settings, format_: str, asked: float, waits: float, raised: float
+) -> None:
+    """Also in a stage that has a limit of its own."""
+    (settings.home / "formats").mkdir(parents=True)
+    (settings.home / "formats" / "quick.toml").write_text(QUICK)
+
+    async def work() -> None:
+        vendor = Vendor(*[[(waits, "At last.")]] * 6)
+        async with engine(settings, vendor) as service:
+            made = await service.create("m", format=format_, limits={"max_turns": 2})
+            paused = await service.wait(made.id)
+            assert paused.failure
+            assert paused.failure.message == (
+                f"OpenAI said nothing for {asked} seconds. Restart the speaker to try again. To "
+                f"give it more time, raise max_turn_seconds to {raised} when you do."
+            )
+            assert verbs.longer_seconds(paused) == codec.debate(paused)["longer_seconds"] == raised
+            assert (
+                f"moot retry {made.id} --max-turn-seconds {raised}",
+                "and give it more time",
+            ) in mends(paused)
+            await service.retry(made.id, max_turn_seconds=raised)
+            done = await service.wait(made.id)
+            attempts = await service.attempts(made.id)
+        assert (done.status, done.limits.max_turn_seconds) == ("completed", raised)
+        assert [seconds(one) for one in attempts] == [asked] * 4 + [waits] * 2, "both seats have it"
+        assert "longer_seconds" not in codec.debate(done)
+
+    go(work(), 600)
+
+
+def test_no_more_time_is_offered_than_there_is(settings: Settings) -> None:
+    async def work() -> None:
+        async with engine(settings, ScriptedSpeaker(seconds=3600)) as service:
+            made = await service.create("m", format="duel", limits={"max_turn_seconds": 65})
+            assert verbs.longer_seconds(await service.wait(made.id)) == 120
+            await service.retry(made.id, max_turn_seconds=120)
+            paused = await service.wait(made.id)
+        assert paused.failure
+        assert "said nothing for 120 seconds" in paused.failure.message
+        assert paused.failure.message.endswith("another model may be faster.")
+        assert verbs.longer_seconds(paused) is None
+        assert not any("--max-turn-seconds" in command for command, _ in mends(paused))
+
+    go(work(), 2000)
 
 
 def test_what_is_called_off_between_two_tries_is_taken_back(settings: Settings) -> None:

@@ -333,7 +333,7 @@ def test_a_speaker_who_goes_on_is_not_cut(fault: str, schema: dict[str, Any] | N
 
 def test_which_limit_was_reached() -> None:
     async def limits(router: Router, _: Wire) -> None:
-        late = "Restart the speaker, or allow longer turns."
+        late = "Restart the speaker to try again."
         for fault in ("none", "stuck"):
             error = await fails(router, f"claude:wire-{fault}", 0.5)
             assert error.message == f"Claude said nothing for 0.5 seconds. {late}"

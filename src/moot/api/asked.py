@@ -72,6 +72,12 @@ class ModelAsked(Asked):
     model: Model | None = None
 
 
+class RetryAsked(ModelAsked):
+    """Which model is to do it, and how long it may be silent."""
+
+    max_turn_seconds: Seconds = None
+
+
 # --- debates ---
 
 

@@ -15,6 +15,7 @@ from moot.api.asked import (
     OutcomeAsked,
     PauseAsked,
     RejudgeAsked,
+    RetryAsked,
 )
 from moot.api.common import SAVED, DebateId, Moot, Routes, as_file, as_json
 from moot.api.problems import ProblemError
@@ -166,9 +167,13 @@ async def get_plan(moot: Moot, debate_id: DebateId) -> Response:
 
 
 @routes("POST /debates/{debate_id}/retry", Debate, 409, status=202)
-async def retry_debate(moot: Moot, debate_id: DebateId, asked: ByModel = None) -> Response:
-    """Restart the speaker that failed, with another model if one is given"""
-    return _shown(await moot.service.retry(debate_id, asked.model if asked else None), 202)
+async def retry_debate(
+    moot: Moot, debate_id: DebateId, asked: Annotated[RetryAsked | None, Body()] = None
+) -> Response:
+    """Restart the speaker that failed, with another model or more time if they are given"""
+    asked = asked or RetryAsked()
+    retried = moot.service.retry(debate_id, asked.model, max_turn_seconds=asked.max_turn_seconds)
+    return _shown(await retried, 202)
 
 
 @routes("POST /debates/{debate_id}/pause", Debate, 409, status=202)

@@ -186,10 +186,13 @@ def end(id_: Id, json: Json = False) -> None:
 def retry(
     id_: Id,
     model: Annotated[str | None, typer.Option(help="Another model for that seat.")] = None,
+    max_turn_seconds: Annotated[
+        float | None, typer.Option(help="The longest silence from now on, 5..120.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Restart the speaker whose failure paused the debate."""
-    _carry(lambda moot: moot.retry(id_, model), json, id_)
+    _carry(lambda moot: moot.retry(id_, model, max_turn_seconds=max_turn_seconds), json, id_)
 
 
 def skip(id_: Id, json: Json = False) -> None:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from moot.cli import markdown_view, takeaways_view, verdict_view
 from moot.cli.ask import flat
-from moot.core import schedule
+from moot.core import schedule, verbs
 from moot.core.clean import clean
 from moot.core.debate import Debate, Turn
 from moot.core.events import CutOff, Delta, Event, StatusChanged, TurnCommitted
@@ -189,9 +189,10 @@ class Screen(View):
         elif debate.failure:
             seat = debate.seat(debate.failure.actor)
             out.print(f"[red]{escape(seat.name)}: {escape(debate.failure.message)}[/red]")
-            out.print(f"  moot retry {debate.id}              restart the speaker")
-            out.print(f"  moot retry {debate.id} --model M    with another model")
-            out.print(f"  moot skip {debate.id}               go on without this turn")
+            ways = mends(debate)
+            width = max(len(command) for command, _ in ways) + 3
+            for command, what in ways:
+                out.print(f"  {command:<{width}}{what}", soft_wrap=True)
         elif debate.status == "paused":
             out.print(f"Go on with  moot resume {debate.id}")
         if "://" in folder:
@@ -338,6 +339,18 @@ class Screen(View):
             Text(f"${self._cost:.4f}" if self._cost else "", style="dim"),
         )
         return Group(*parts, Text(), row)
+
+
+def mends(debate: Debate) -> list[tuple[str, str]]:
+    """The commands that go on with a debate whose speaker failed, and what each does."""
+    longer = verbs.longer_seconds(debate)
+    allow = f"moot retry {debate.id} --max-turn-seconds {longer:g}" if longer else ""
+    return [
+        (f"moot retry {debate.id}", "restart the speaker"),
+        *([(allow, "and give it more time")] if longer else []),
+        (f"moot retry {debate.id} --model M", "with another model"),
+        (f"moot skip {debate.id}", "go on without this turn"),
+    ]
 
 
 def cut_words(cut: CutOff) -> str:

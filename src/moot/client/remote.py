@@ -152,8 +152,12 @@ class Remote(Moot):
     async def end(self, debate_id: str) -> Debate:
         return await self._verb(debate_id, "end")
 
-    async def retry(self, debate_id: str, model: str | None = None) -> Debate:
-        return await self._verb(debate_id, "retry", {"model": model} if model else None)
+    async def retry(
+        self, debate_id: str, model: str | None = None, *, max_turn_seconds: float | None = None
+    ) -> Debate:
+        given = {"model": model or None, "max_turn_seconds": max_turn_seconds}
+        asked = {name: value for name, value in given.items() if value is not None}
+        return await self._verb(debate_id, "retry", asked or None)
 
     async def skip(self, debate_id: str) -> Debate:
         return await self._verb(debate_id, "skip")

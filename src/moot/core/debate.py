@@ -71,6 +71,8 @@ class Limits:
     max_cost_usd: float | None = None
     allow_unpriced: Annotated[bool, UNWRITTEN] = False
     """Whether a model whose price is not known may speak under max_cost_usd."""
+    raised: Annotated[bool, UNWRITTEN] = False
+    """Whether a person raised max_turn_seconds above what a stage allows: it holds there, too."""
 
 
 @dataclass(frozen=True, slots=True)

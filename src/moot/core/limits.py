@@ -51,6 +51,24 @@ WIDER = 2
 """Whoever was cut by the token limit is asked again with this many times the tokens."""
 
 
+TURN_SECONDS = (5, 120)
+"""Within which max_turn_seconds must lie."""
+
+
+def silence(own: float | None, limits: Limits) -> float:
+    """The longest silence of a turn: that of its stage if it has its `own`, unless a person has
+    allowed more since."""
+    if own is None:
+        return limits.max_turn_seconds
+    return max(own, limits.max_turn_seconds) if limits.raised else own
+
+
+def longer(seconds: float) -> float | None:
+    """What a person can allow instead of these seconds: twice as much. None: there is no more."""
+    most = TURN_SECONDS[1]
+    return float(min(2 * seconds, most)) if seconds < most else None
+
+
 def bounded(limits: Limits) -> bool:
     return limits.max_total_tokens is not None or limits.max_cost_usd is not None
 

@@ -12,6 +12,7 @@ from moot.core.debate import Cursor, Debate, Jury, Limits, OnFailure, Participan
 from moot.core.format import EDITION, MAX_JURORS, MAX_PARTICIPANTS, MAX_TURNS, Format
 from moot.core.jury import joined
 from moot.core.legs import check_roster, layout
+from moot.core.limits import TURN_SECONDS
 from moot.errors import WARN_ROLE_IGNORED, InputError
 
 MAX_MOTION = 4000
@@ -31,7 +32,7 @@ Normalize = Callable[[str], tuple[str, str | None]]
 _FIELDS = {"id", "name", "role", "stance", "bio", "model"}
 
 _BOUNDS: Mapping[str, tuple[float, float, type]] = {
-    "max_turn_seconds": (5, 120, float),
+    "max_turn_seconds": (*TURN_SECONDS, float),
     "max_turn_tokens": (128, 4096, int),
     "max_turns": (1, MAX_TURNS, int),
     "max_total_tokens": (1, 10**12, int),
@@ -565,7 +566,7 @@ def _limits(
         if name not in _BOUNDS:
             raise InputError(f"There is no limit {name!r}.", f"limits.{name}")
         if value is not None:
-            given[name] = _bounded(name, value)
+            given[name] = bounded(name, value, f"limits.{name}")
     max_turns = given.pop("max_turns", None)
     legs = layout(rules, seats, host, options, max_turns)
     needed = sum(leg.turns for leg in legs)
@@ -598,17 +599,16 @@ def _flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def _bounded(name: str, value: Any) -> float | int:
+def bounded(name: str, value: Any, field: str) -> float | int:
+    """The value of a limit. Raises InputError, with the field, unless it lies within its bounds."""
     low, high, kind = _BOUNDS[name]
     if isinstance(value, float) and kind is int and value.is_integer():
         value = int(value)  # JSON does not tell 900.0 from 900
     right = isinstance(value, int | float) if kind is float else isinstance(value, int)
     if isinstance(value, bool) or not right:
-        raise InputError(f"{name} must be a {'whole ' * (kind is int)}number.", f"limits.{name}")
+        raise InputError(f"{name} must be a {'whole ' * (kind is int)}number.", field)
     if not low <= value <= high:
-        raise InputError(
-            f"{name} must lie within {low:,}..{high:,}, and is {value:,}.", f"limits.{name}"
-        )
+        raise InputError(f"{name} must lie within {low:,}..{high:,}, and is {value:,}.", field)
     return kind(value)
 
 

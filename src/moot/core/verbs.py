@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
-from moot.core import schedule, status
+from moot.core import limits, schedule, status
 from moot.core.change import UNTRIED, Change, Spoken, join, lost, notice, obey, take, turn_to
 from moot.core.debate import Debate, Failure, Participant, Phase
 from moot.core.moves import commit, decides, reach
+from moot.core.request import bounded
 from moot.core.schedule import Wave
-from moot.errors import StateError
+from moot.errors import ProviderTimeoutError, StateError
 
 
 def open_(debate: Debate, start: bool, at: str) -> Change:
@@ -75,19 +76,50 @@ def end(debate: Debate, at: str) -> Change:
     return replace(turn_to(closing, "ending", at), ended=lost(debate, at))
 
 
-def retry(debate: Debate, model: str | None, warning: str | None, at: str) -> Change:
-    """Try the step that failed again, with another model if one is given."""
+def retry(
+    debate: Debate, model: str | None, warning: str | None, at: str, seconds: float | None = None
+) -> Change:
+    """Try the step that failed again, with another model or another max_turn_seconds if they are
+    given."""
+    if seconds is not None:
+        seconds = bounded("max_turn_seconds", seconds, "max_turn_seconds")
     failure = _failed(debate, "retry")
-    if model and not failure.actor:
+    if (model or seconds) and not failure.actor:
         raise StateError(
-            "No speaker failed, so another model does not help. Fix what the failure names, then "
-            "retry without a model."
+            "No speaker failed, so neither another model nor more time helps. Fix what the failure "
+            "names, then retry without them."
         )
     if model:
         debate = _recast(debate, failure.actor, model)
+    if seconds:
+        debate = _allow(debate, failure.actor, seconds)
     if warning and warning not in debate.warnings:
         debate = debate.but(warnings=(*debate.warnings, warning))
     return turn_to(debate.but(failure=None, wanted=None, **UNTRIED), "running", at)
+
+
+def longer_seconds(debate: Debate) -> float | None:
+    """The max_turn_seconds that a retry can allow, if the speaker that failed took too long. None:
+    there is no more, or it would not help."""
+    failure = debate.failure
+    if debate.status != "paused" or not failure or failure.code != ProviderTimeoutError.code:
+        return None
+    own = _own_seconds(debate, failure.actor)
+    return limits.longer(limits.silence(own, debate.limits))
+
+
+def _allow(debate: Debate, actor: str, seconds: float) -> Debate:
+    """Another max_turn_seconds. The step that failed gets it even if its stage has less."""
+    own = _own_seconds(debate, actor)
+    raised = debate.limits.raised or (own is not None and own < seconds)
+    return debate.but(limits=replace(debate.limits, max_turn_seconds=seconds, raised=raised))
+
+
+def _own_seconds(debate: Debate, actor: str) -> float | None:
+    """What the stage of the next step of that seat allows, if it says so itself."""
+    ahead = schedule.plan(debate)
+    steps = ahead.steps if isinstance(ahead, Wave) else ()
+    return next((step.seconds for step in steps if step.actor == actor), None)
 
 
 def skip(debate: Debate, at: str) -> Change:

@@ -43,6 +43,7 @@ from moot.errors import (
     ProviderEchoError,
     ProviderError,
     ProviderShapeError,
+    ProviderTimeoutError,
     ProviderUnavailableError,
     StateError,
     StorageError,
@@ -373,7 +374,8 @@ class Advancer:
                 run.widened.add(key)
             await self._ledger.settle(run, ended, lambda row: moves.fail_attempt(row, fence, ended))
         elif _pauses(run.debate, step):
-            failure = Failure(error.code, error.message, seat.id, seat.model, tried, at)
+            words = _mend(run.debate, step, error)
+            failure = Failure(error.code, words, seat.id, seat.model, tried, at)
             await self._ledger.settle(
                 run, ended, lambda row: moves.pause_for(row, fence, failure, ended)
             )
@@ -430,6 +432,20 @@ def _stalled(trouble: Exception, at: str) -> Failure:
         "details; please report them."
     )
     return failure_of(StateError(words), moves.MAX_STALLS, at)
+
+
+def _mend(debate: Debate, step: Step, error: ProviderError) -> str:
+    """What went wrong with a speaker, and all that a person can do about it."""
+    if error.code != ProviderTimeoutError.code:
+        return error.message
+    longer = limits.longer(limits.silence(step.seconds, debate.limits))
+    if longer is None:
+        return (
+            f"{error.message} It has the longest time that there is; another model may be faster."
+        )
+    return (
+        f"{error.message} To give it more time, raise max_turn_seconds to {longer:g} when you do."
+    )
 
 
 def _name(trouble: Exception) -> str:

@@ -47,7 +47,7 @@ class Patience:
             late = f"was still speaking after {call.whole:g} seconds"
         else:
             late = f"said nothing for {call.seconds:g} seconds"
-        return f"{call.model} {late}. Restart the speaker, or allow longer turns."
+        return f"{call.model} {late}. Restart the speaker to try again."
 
 
 def used(usage: Usage) -> dict[str, Any]:

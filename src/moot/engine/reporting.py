@@ -425,6 +425,5 @@ def _sentence(error: Exception) -> str:
     """Why it was not made, for people."""
     if not isinstance(error, MootError):
         return f"The report could not be made ({type(error).__name__})."
-    said = error.message.replace(", or allow longer turns", "")  # a report is not a turn
-    said = said.replace("Restart the speaker", "Make the report again")
+    said = error.message.replace("Restart the speaker", "Make the report again")
     return re.sub(r"restart the speaker|`moot retry [\w-]+`", "make the report again", said)

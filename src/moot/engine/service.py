@@ -321,10 +321,14 @@ class Service(Moot):
             self._dispatcher.dispatch(debate)
         return debate
 
-    async def retry(self, debate_id: str, model: str | None = None) -> Debate:
+    async def retry(
+        self, debate_id: str, model: str | None = None, *, max_turn_seconds: float | None = None
+    ) -> Debate:
         if model is None:
             return await self._verb(
-                debate_id, lambda row, at: verbs.retry(row, None, None, at), go=True
+                debate_id,
+                lambda row, at: verbs.retry(row, None, None, at, max_turn_seconds),
+                go=True,
             )
         canonical, _ = self._voices.normalize(model)
         if voices.family(canonical) == "local":
@@ -333,7 +337,7 @@ class Service(Moot):
 
         def move(row: Debate, at: str) -> Change:
             doubt = _doubt(row, canonical, card) if row.failure and row.failure.actor else None
-            return verbs.retry(row, canonical, doubt, at)
+            return verbs.retry(row, canonical, doubt, at, max_turn_seconds)
 
         return await self._verb(debate_id, move, go=True)
 

@@ -160,7 +160,7 @@ class Voice:
         given = _choices(step, debate, run.heard.turns)
         messages, heard = self._prompt(run, step, given)
         wrong = run.repairs.get(step.key)
-        seconds = step.seconds or debate.limits.max_turn_seconds
+        seconds = limits.silence(step.seconds, debate.limits)
         call = Call(
             model=seat.model,
             messages=messages,

@@ -53,11 +53,10 @@ class Said(NamedTuple):
 
 
 _AGAIN = "Restart the speaker to try again."
-_LONGER = "Restart the speaker, or allow longer turns."
 _CHECK = "Check {url} if you set it, then restart the speaker."
-SILENT = Said(ProviderTimeoutError, f"{{Who}} said nothing for {{seconds:g}} seconds. {_LONGER}")
+SILENT = Said(ProviderTimeoutError, f"{{Who}} said nothing for {{seconds:g}} seconds. {_AGAIN}")
 ENDLESS = Said(
-    ProviderTimeoutError, f"{{Who}} was still speaking after {{seconds:g}} seconds. {_LONGER}"
+    ProviderTimeoutError, f"{{Who}} was still speaking after {{seconds:g}} seconds. {_AGAIN}"
 )
 TIMEOUT = Said(ProviderTimeoutError, f"{{Who}} did not answer in time. {_AGAIN}")
 CUT = Said(ProviderUnavailableError, f"The answer of {{who}} broke off half-way. {_AGAIN}")

@@ -103,7 +103,7 @@ class Router:
         except TimeoutError:
             raise ProviderTimeoutError(
                 f"{vendor.opening} said nothing for {call.seconds:g} seconds. "
-                "Restart the speaker, or allow longer turns."
+                "Restart the speaker to try again."
             ) from None
         except ProviderAuthError as error:  # there is no key to call with
             error.args = (error.message + then(self.providers.place, call.debate.id),)

@@ -34,7 +34,7 @@ LEASE = (
 )  # fmt: skip
 _AT_REST = (
     "participants", "host", "warnings", "stop_reason", "stop_requested_at", "wanted", "failure",
-    "files_seq", "ended_at", "phases", "outcome", "tries", "jury",
+    "files_seq", "ended_at", "phases", "outcome", "tries", "jury", "limits",
 )  # fmt: skip
 _OUTCOME = [field.name for field in fields(Decision)]
 _cursor = itemgetter("next_round", "next_stage", "next_actor", "next_target", "wave_done")
@@ -215,7 +215,6 @@ def encoded(debate: Debate) -> dict[str, Any]:
         "format": debate.format,
         "format_digest": digest(debate.rules),
         "options": codec.dumps(dict(debate.options)),
-        "limits": codec.dumps(codec.plain(debate.limits)),
         "number": place_of(debate.id, debate.created_at),
         "artifact_root": f"records/debates/{debate.id}",
         "brief": codec.dumps(dict(debate.brief)),
@@ -249,6 +248,7 @@ def _at_rest(debate: Debate) -> dict[str, Any]:
         "phases": codec.dumps([codec.plain(phase) for phase in debate.phases]),
         "tries": codec.dumps(debate.tries),
         "jury": codec.dumps(codec.plain(debate.jury)) if debate.jury else None,
+        "limits": codec.dumps(codec.plain(debate.limits)),
         **dict(zip(_OUTCOME, outcome, strict=True)),
     }
 

@@ -179,9 +179,15 @@ class MootContract:
             await one.skip(made.id)
             assert (await one.wait(made.id)).status == "paused"
             assert [turn.status for turn in await one.turns(made.id)] == ["failed", "ok"]
-            await one.retry(made.id, "openai:gpt-5")
+            for seconds in (4.9, 121, float("nan")):
+                wrong = one.retry(made.id, max_turn_seconds=seconds)
+                await refused(wrong, InputError, "max_turn_seconds")
+            assert (await one.get(made.id)).status == "paused"
+            retried = await one.retry(made.id, "openai:gpt-5", max_turn_seconds=70)
+            assert retried.limits.max_turn_seconds == 70
             ended = await one.wait(made.id)
             assert (ended.status, ended.degraded) == ("completed", True)
+            assert ended.limits.max_turn_seconds == 70
             await refused(one.remake_report(made.id, "openai:broken"), ProviderAuthError)
 
     @in_loop

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from moot.core import schedule
+from moot.core import schedule, verbs
 from moot.core.debate import Cursor, Debate, Failure, Fork, Jury, Limits, Participant, Turn
 from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
 from moot.core.format import Format, from_json
@@ -70,6 +70,7 @@ def debate(value: Debate, shape: Any = shapes.ShownDebate) -> dict[str, Any]:
         place=schedule.heading(value, number, stage),
         progress=_progress(value),
         schedule=_schedule(value),
+        longer_seconds=verbs.longer_seconds(value),
         stages=[
             {
                 "name": leg.stage.name,

@@ -127,6 +127,8 @@ class ShownDebate(FiledDebate):
     place: Heading | None
     schedule: Annotated[Schedule | None, Field(description="What comes next; null: nothing.")]
     stages: list[StageOfDebate]
+    longer_seconds: NotRequired[Annotated[float | None, UNWRITTEN]]
+    """The max_turn_seconds that a retry can allow, if the speaker that failed took too long."""
 
 
 class Debate(ShownDebate):
