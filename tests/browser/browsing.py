@@ -119,12 +119,16 @@ class Stage:
         self.a_second = a_second
         self.calls: list[Call] = []
         self.held = False  # as long as it is, nobody comes to an end
+        self.silent = False  # as long as it is, nobody says a word
+        self.breaks: list[ProviderError] = []  # each comes after the words, in place of the end
 
     def card(self, model: str) -> ModelCard:
         return ModelCard(model, 100_000, 1e-6, 2e-6)
 
     async def speak(self, call: Call, say: Say) -> Reply:
         self.calls.append(call)
+        while self.silent:
+            await asyncio.sleep(0.02)
         said = self.says(call)
         if isinstance(said, ProviderError):
             raise said
@@ -134,6 +138,8 @@ class Stage:
                 await asyncio.sleep(1 / self.a_second)
         while self.held:
             await asyncio.sleep(0.02)
+        if self.breaks:
+            raise self.breaks.pop()
         return Reply(said, call.model, Usage(10, 5, 0.001))
 
 

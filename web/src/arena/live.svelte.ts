@@ -188,13 +188,15 @@ export class LiveDebate {
     const ended_at = isFinal(status) ? event.at : this.debate.ended_at
     const started_at = this.debate.started_at ?? (status === 'running' ? event.at : null)
     const last_seq = this.#lastSeq
+    const { longer_seconds: _, ...before } = this.debate
     this.debate = {
-      ...this.debate,
+      ...before,
       ...{ status, failure, stage, round, progress, degraded, stop_reason, ended_at, started_at, last_seq },
     }
     if (status !== 'running') this.wanted = null
     this.notice = event.notice ?? ''
     if (status === 'running' && event.notice) void this.#reread(false) // a stop or a pause was requested: the debate says which
+    if (status === 'paused' && failure) void this.#reread(false) // it says how much longer the speaker can be given
     if (status !== 'running' && status !== 'ending') this.speeches = []
     else this.speeches = this.speeches.filter((speech) => !speech.stale)
   }
