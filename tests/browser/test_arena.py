@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from moot.errors import ProviderAuthError, ProviderError, ProviderRefusedError
+from moot.errors import (
+    ProviderAuthError,
+    ProviderError,
+    ProviderRefusedError,
+    ProviderTimeoutError,
+)
 from moot.ports import Call
 from moot.settings import Settings
 from tests.browser.browsing import Stage, assert_shows, line, visit
@@ -61,7 +66,10 @@ def test_token_by_token_with_hosts_instructions_and_sides(
         turns = moot.http.get(f"/debates/{debate['id']}/turns").json()["items"]
         assert_shows(page, turns)
         cue = page.locator("article.cue").first
-        expect(cue.locator(".instruction")).to_contain_text("Give the floor to Ada")
+        asked = cue.get_by_text("Give the floor to Ada")
+        expect(asked).to_be_hidden()
+        cue.get_by_text("Instruction to the host").click()
+        expect(asked).to_be_visible()
         expect(cue).to_contain_text("gives the floor to Ada")
         ada, ben = page.locator("article.pro").first, page.locator("article.con").first
         expect(ada).to_contain_text("Pro")
@@ -135,17 +143,18 @@ def test_pause_resume_and_stop(browser: Browser, moot: Served, stage: Stage) -> 
         page = tab.open(f"/d/{debate['id']}")
         page.get_by_role("button", name="Pause").click()
         expect(page.get_by_text("Paused. Resume it to continue")).to_be_visible()
+        expect(page.locator(".arena > header")).not_to_contain_text("Live")
         page.get_by_role("button", name="Resume").click()
         page.locator("[data-state=speaking]").first.wait_for()
         expect(page.get_by_text("A pause was asked for")).to_have_count(0)  # it is past
-        stop = page.get_by_role("button", name="Stop", exact=True)
+        stop = page.get_by_role("button", name="Abort", exact=True)
         stop.click()
-        dialog = page.get_by_role("dialog", name="Stop for good?")
+        dialog = page.get_by_role("dialog", name="Abort the debate?")
         expect(dialog.get_by_role("button", name="Keep going")).to_be_focused()
         page.keyboard.press("Enter")  # it asks once
         expect(dialog).to_be_hidden()
         stop.click()
-        dialog.get_by_role("button", name="Stop for good").click()
+        dialog.get_by_role("button", name="Abort").click()
         expect(page.get_by_text("It was stopped.")).to_be_visible()
         expect(page.get_by_role("link", name="Outcome", exact=True)).to_be_visible()
         expect(page.get_by_role("link", name="Replay")).to_be_visible()
@@ -190,14 +199,14 @@ def test_end_in_the_middle_of_a_sentence_leads_to_the_summary(
     with visit(browser, moot.url) as tab:
         page = tab.open(f"/d/{debate['id']}")
         page.locator(".speaking p", has_text="I would never").first.wait_for()
-        end = page.get_by_role("button", name="End debate")
+        end = page.get_by_role("button", name="Wrap up now")
         end.click()
-        dialog = page.get_by_role("dialog", name="End the debate now?")
+        dialog = page.get_by_role("dialog", name="Wrap up now?")
         expect(dialog.get_by_role("button", name="Keep going")).to_be_focused()
         page.keyboard.press("Enter")  # it asks once
         expect(dialog).to_be_hidden()
         end.click()
-        dialog.get_by_role("button", name="End debate").click()
+        dialog.get_by_role("button", name="Wrap up now").click()
         expect(page.get_by_text("It was ended early, with a summary.")).to_be_visible()
         summary = page.locator("article.summary")
         expect(summary).to_contain_text("To sum up.")
@@ -225,6 +234,7 @@ def test_a_wrong_key_then_restart_skip_and_another_model(
         expect(card).to_contain_text("Ada could not speak")
         expect(card).to_contain_text(sentence)
         expect(page.locator("[data-seat=ada]")).to_contain_text("failed")
+        expect(card.get_by_role("button", name="Allow longer")).to_have_count(0)
         card.get_by_role("button", name="Skip").click()
         expect(card).to_contain_text("Ben could not speak")
         left_out = "This turn was left out. The key was refused."
@@ -240,6 +250,65 @@ def test_a_wrong_key_then_restart_skip_and_another_model(
         card.get_by_role("button", name="Restart with this model").click()
         expect(page.get_by_text("All rounds are complete.")).to_be_visible()
         expect(page.locator("article.pro").last).to_contain_text("openai:gpt-5")
+        expect(page.locator("[data-seat=ada] .model")).to_have_text("gpt-5")
+
+
+def test_what_was_cut_off_stays_until_the_next_try_speaks(
+    browser: Browser, moot: Served, stage: Stage
+) -> None:
+    stage.says = lambda call: "I would never say that" if len(stage.calls) == 1 else line(call)
+    stage.held = True
+    stage.breaks = [ProviderTimeoutError("It took too long.")]
+    debate = moot.create(format="duel", participants=CAST, limits={"max_turns": 1})
+    with visit(browser, moot.url) as tab:
+        page = tab.open(f"/d/{debate['id']}")
+        speech = page.locator(".speaking[data-actor=ada]")
+        expect(speech).to_contain_text("I would never say that")
+        stage.silent, stage.held = True, False
+        told = "Cut off, trying again (2 of 4): the model took too long."
+        expect(speech.get_by_role("status")).to_have_text(told)
+        expect(speech.get_by_text("I would never say that")).to_be_visible()
+        expect(page.locator("[data-seat=ada]")).to_have_attribute("data-state", "thinking")
+        with visit(browser, moot.url) as other:  # whoever joins now is told, too
+            joined = other.open(f"/d/{debate['id']}").locator(".speaking[data-actor=ada]")
+            expect(joined.get_by_role("status")).to_have_text(told)
+            expect(joined.get_by_text("I would never say that")).to_be_visible()
+        stage.held, stage.silent = True, False
+        expect(speech).to_contain_text("ada in round 1")
+        expect(speech.get_by_role("status")).to_have_count(0)
+        expect(speech.get_by_text("I would never say that")).to_be_hidden()
+        speech.get_by_text("An earlier try was cut off").click()
+        expect(speech.get_by_text("I would never say that")).to_be_visible()
+        stage.held = False
+        moot.wait(debate["id"])
+        expect(page.locator("article.turn")).to_have_count(1)
+        expect(page.get_by_text("I would never say that")).to_have_count(0)
+
+
+def test_a_speaker_that_took_too_long_gets_more_time(
+    browser: Browser, moot: Served, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("moot.core.retry.WAITS", (0.0, 0.0, 0.0))
+    late = ProviderTimeoutError("The model said nothing. Restart the speaker to try again.")
+    needs = {"ada": 70, "ben": 999}
+    stage.says = lambda call: late if call.seconds < needs[call.step.actor] else line(call)
+    debate = moot.create(format="duel", participants=CAST)
+    with visit(browser, moot.url) as tab:
+        page = tab.open(f"/d/{debate['id']}")
+        card = page.get_by_role("alert", name="A speaker failed")
+        expect(card).to_contain_text("raise max_turn_seconds to 70 when you do.")
+        expect(page.locator(".arena > header")).not_to_contain_text("Live")
+        card.get_by_role("button", name="Allow longer and retry (70 s)").click()
+        expect(page.locator("article.pro")).to_contain_text("ada in round 1")
+        expect(card).to_contain_text("Ben could not speak")
+        card.get_by_role("button", name="Allow longer and retry (120 s)").click()
+        expect(card).to_contain_text("another model may be faster.")
+        expect(card.get_by_role("button", name="Allow longer")).to_have_count(0)
+        now = moot.http.get(f"/debates/{debate['id']}").json()
+        assert now["limits"]["max_turn_seconds"] == 120
+        needs["ben"] = 0
+        card.get_by_role("button", name="Restart speaker").click()
+        moot.wait(debate["id"])
 
 
 def test_a_refused_verb_is_said_in_words(browser: Browser, moot: Served, stage: Stage) -> None:
@@ -322,7 +391,7 @@ window.fetch = (path, ...how) => {
 """
 
 
-def test_a_cues_instruction_stands_above_the_hosts_words_while_they_are_spoken(
+def test_a_cues_instruction_stands_beside_the_hosts_words_while_they_are_spoken(
     browser: Browser, moot: Served, stage: Stage
 ) -> None:
     stage.held = True
@@ -337,7 +406,9 @@ def test_a_cues_instruction_stands_above_the_hosts_words_while_they_are_spoken(
 
         speech = page.locator(".speaking[data-actor=host]", has_text="gives the floor to Ada")
         hear(text="", instruction="Give the floor to Ada.")
-        expect(speech.locator(".instruction")).to_have_text("Instruction Give the floor to Ada.")
+        expect(speech.locator(".instruction")).to_have_text(
+            "Instruction to the host Give the floor to Ada."
+        )
         expect(page.locator("[data-seat=host]")).to_have_attribute("data-state", "thinking")
         expect(page.get_by_label("Stage and round")).to_have_text("Opening")
         hear(text="Ada, ")
@@ -349,7 +420,7 @@ def test_a_cues_instruction_stands_above_the_hosts_words_while_they_are_spoken(
         expect(speech).to_have_count(0)
         hear(text="", instruction="Give the floor to Ada.")
         expect(speech.locator(".instruction")).to_be_visible()
-        expect(speech.locator("p")).to_have_count(1)  # nothing of what was taken back
+        expect(speech.locator("p")).to_have_count(0)  # nothing of what was taken back
     stage.held = False
 
 
@@ -361,9 +432,9 @@ def test_a_dialog_that_is_opened_again_at_once_stays_open(
     with visit(browser, moot.url) as tab:
         page = tab.open(f"/d/{debate['id']}")
         page.locator("[data-state=speaking]").wait_for()
-        end = page.get_by_role("button", name="End debate")
+        end = page.get_by_role("button", name="Wrap up now")
         end.click()
-        dialog = page.get_by_role("dialog", name="End the debate now?")
+        dialog = page.get_by_role("dialog", name="Wrap up now?")
         expect(dialog).to_be_visible()
         was_open_again = dialog.evaluate(
             """async (dialog, end) => {
@@ -374,7 +445,9 @@ def test_a_dialog_that_is_opened_again_at_once_stays_open(
               end.click()
               return await told
             }""",
-            page.locator(".controls .danger").element_handle(),
+            page.get_by_role("group", name="Debate controls")
+            .get_by_role("button", name="Wrap up now")
+            .element_handle(),
         )
         assert was_open_again
         expect(dialog.get_by_role("button", name="Keep going")).to_be_focused()
@@ -391,13 +464,13 @@ def test_nobody_could_give_the_closing_summary(
     with visit(browser, moot.url) as tab:
         page = tab.open(f"/d/{debate['id']}")
         page.locator("[data-state=speaking]").wait_for()
-        end = page.get_by_role("button", name="End debate")
+        end = page.get_by_role("button", name="Wrap up now")
         help_ = "The host, or else the first participant who can, gives the closing summary"
         expect(end).to_have_attribute("title", help_)
         end.click()
-        dialog = page.get_by_role("dialog", name="End the debate now?")
+        dialog = page.get_by_role("dialog", name="Wrap up now?")
         expect(dialog).to_contain_text(help_)
-        dialog.get_by_role("button", name="End debate").click()
+        dialog.get_by_role("button", name="Wrap up now").click()
         stage.held = False
         moot.wait(debate["id"])
         told = "It was ended early. Nobody could give a closing summary."
@@ -420,10 +493,10 @@ def test_after_a_stop_was_accepted_nothing_else_is_offered(
         page = tab.open(f"/d/{debate['id']}")
         page.locator("[data-state=speaking]").wait_for()
         buttons = page.get_by_role("group", name="Debate controls").get_by_role("button")
-        expect(buttons).to_have_text(["Pause", "Stop", "End debate"])
+        expect(buttons).to_have_text(["Pause", "Wrap up now", "Abort"])
         assert moot.post(f"/debates/{debate['id']}/stop").status_code == 202  # somebody else does
         expect(page.get_by_text("A stop was asked for")).to_be_visible()
-        expect(buttons).to_have_text(["Stopping …"])
+        expect(buttons).to_have_text(["Aborting …"])
         expect(buttons).to_be_disabled()
         stage.held = False
         expect(page.get_by_text("It was stopped.")).to_be_visible()

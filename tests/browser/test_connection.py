@@ -85,8 +85,8 @@ def test_tabs_share_one_stream_and_are_all_live(browser: Browser, tmp_path: Path
             page.locator("[data-state=speaking]").first.wait_for()
             expect(page.get_by_text("● Live")).to_be_visible()
         assert settles_at(moot.http, 2)  # the debate's, and the list's
-        pages[2].get_by_role("button", name="Stop", exact=True).click()
-        pages[2].get_by_role("button", name="Stop for good").click()
+        pages[2].get_by_role("button", name="Abort").click()
+        pages[2].get_by_role("dialog").get_by_role("button", name="Abort").click()
         stage.held = False
         for page in pages:
             expect(page.get_by_text("It was stopped.")).to_be_visible()

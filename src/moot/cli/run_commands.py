@@ -179,7 +179,7 @@ def resume(id_: Id, json: Json = False) -> None:
 
 
 def end(id_: Id, json: Json = False) -> None:
-    """End a debate now: the step in flight is dropped, and the closing summary follows."""
+    """Wrap up a debate now: the step in flight is dropped, and the closing summary follows."""
     _carry(lambda moot: moot.end(id_), json, id_)
 
 
@@ -217,7 +217,7 @@ def watch(
 
 
 def stop(id_: Id, json: Json = False) -> None:
-    """Stop a debate after the step in flight."""
+    """Abort a debate: the step in flight is kept, and it ends without a summary."""
     _tell(lambda moot: moot.stop(id_), json)
 
 

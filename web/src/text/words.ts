@@ -79,6 +79,9 @@ export function titleOf(debate: Course, name: string | null): string {
   return found?.title ?? stageWord(name)
 }
 
+/** `openrouter:meta/llama-4@high` → llama-4@high */
+export const shortModel = (model: string): string => model.replace(/^[^:]*:/, '').replace(/^.*\//, '')
+
 export const isFree = (model: string): boolean => model.startsWith('local')
 
 export function costWords(usage: Usage): string {
