@@ -12,9 +12,11 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models import StreamedResponse
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from moot.bootstrap import Instead
+from moot.bus.memory import MemoryBus
 from moot.cli.screen import mends
 from moot.core import retry, verbs
-from moot.core.events import CutOff, Delta, TurnCommitted
+from moot.core.events import CutOff, Delta, Speech, TurnCommitted
 from moot.engine import speaking
 from moot.engine.lease import WATCH_SECONDS
 from moot.errors import ProviderRateLimitError, ProviderUnavailableError
@@ -157,6 +159,24 @@ def test_a_vendor_that_streams_for_90_seconds_is_heard_out(settings: Settings) -
     go(work())
 
 
+class Counting(MemoryBus):
+    """Knows what was begun and has not ceased. To other processes, a speech that ceases twice ends
+    the next one of the same turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[Speech] = []
+
+    def begin(self, speech: Speech) -> None:
+        assert not self.open, "one at a time"
+        self.open.append(speech)
+        super().begin(speech)
+
+    def cease(self, speech: Speech) -> None:
+        assert self.open.pop() is speech
+        super().cease(speech)
+
+
 def test_a_vendor_that_falls_silent_is_seen_to_be_cut_off_and_tried_again(
     settings: Settings,
 ) -> None:
@@ -164,7 +184,8 @@ def test_a_vendor_that_falls_silent_is_seen_to_be_cut_off_and_tried_again(
         begins = [(1.0, "Half a "), (1.0, "sentence"), (36.0, " too late.")]
         vendor = Vendor(begins, [(36.0, "Nothing.")], [(1.0, "All "), (34.0, "of it.")])
         joined: list[tuple[str, CutOff | None]] = []
-        async with engine(settings, vendor) as service:
+        bus = Counting()
+        async with engine(settings, vendor, instead=Instead(bus=bus)) as service:
             made = await service.create("m", format="duel", limits={"max_turns": 1})
             heard: list[Delta | TurnCommitted] = []
             async for event in service.follow(made.id):
@@ -172,7 +193,7 @@ def test_a_vendor_that_falls_silent_is_seen_to_be_cut_off_and_tried_again(
                     heard.append(event)
                     joined += [(one.text, one.cut_off) for one in service.speeches(made.id)]
             attempts = await service.attempts(made.id)
-            assert service.speeches(made.id) == []
+            assert bus.open == service.speeches(made.id) == []
         first, *_, turn = heard
         assert isinstance(first, Delta)
         assert (first.text, first.cut_off) == ("Half a ", None)

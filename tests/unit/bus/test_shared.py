@@ -277,6 +277,9 @@ async def test_what_was_cut_off_goes_along_until_the_next_try_is_over() -> None:
     (known,) = far.speeches("d")
     assert (known.pieces, known.cut_off) == (["Anew "], LATE), "for who joins there"
     bus.said.clear()
+    await bus._answer(OTHER)
+    assert [one["cut_off"]["attempt"] for one in bus.said] == [2], "before it says a word, too"
+    bus.said.clear()
     second.pieces.append("again " * 800)
     await bus._answer(OTHER)
     assert len(list(datagrams.packed(OTHER, bus.said))) == 1
