@@ -803,7 +803,7 @@ def test_openai_is_held_to_the_schema_to_the_letter(answer: str) -> None:
         wanted = found(local, "json_schema")[0]["schema"]
         assert {n for table in tables(wanted) for n in table.get("required", ())} == needed
         with pytest.MonkeyPatch.context() as patch:  # a vendor with OpenAI's older API
-            patch.setitem(VENDOR_ROWS, "chat", chat)
+            patch.setitem(cast(dict[str, Any], VENDOR_ROWS.rows), "chat", chat)
             known = Providers({"chat": KEY}, {"chat": server.url("local")})
             other = Router(known, Understudy())
             await other.speak(call("chat:gpt-5-mini", schema=schema), _nothing)
@@ -940,7 +940,7 @@ model = "large"
 
 def test_a_new_provider_is_a_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for row in providers.read(ROW).values():
-        monkeypatch.setitem(providers.VENDORS, row.name, row)
+        monkeypatch.setitem(cast(dict[str, Any], providers.VENDORS.rows), row.name, row)
 
     async def main() -> None:
         async with Wire() as server:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from moot.core.format import MAX_PARTICIPANTS
-from moot.core.request import Normalize, check_limit
+from moot.core.request import Normalize, bounded
 from moot.errors import InputError
 
 LIMITS = ("max_turn_seconds", "max_turn_tokens", "max_total_tokens", "max_cost_usd")
@@ -59,4 +59,8 @@ def _limits(given: Any) -> dict[str, float | int]:
             f"There is no limit {unknown[0]!r} in the settings; there are {', '.join(LIMITS)}.",
             f"limits.{unknown[0]}",
         )
-    return {name: check_limit(name, value) for name, value in limits.items() if value is not None}
+    return {
+        name: bounded(name, value, f"limits.{name}")
+        for name, value in limits.items()
+        if value is not None
+    }

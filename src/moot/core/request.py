@@ -612,11 +612,6 @@ def bounded(name: str, value: Any, field: str) -> float | int:
     return kind(value)
 
 
-def check_limit(name: str, value: Any) -> float | int:
-    """A limit within its bounds. Raises InputError, which names it."""
-    return _bounded(name, value)
-
-
 def _on_failure(text: str | None) -> OnFailure | None:
     if text is not None and text not in ("pause", "degrade"):
         raise InputError(f"on_failure is pause or degrade, not {text!r}.", "on_failure")

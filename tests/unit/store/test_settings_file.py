@@ -6,23 +6,23 @@ import pytest
 
 from moot.bootstrap import router
 from moot.errors import InputError, StorageError
-from moot.models.providers import normalize
+from moot.models.providers import VENDORS
 from moot.settings import Settings
 from moot.store.settings_file import PreferencesFile
 
 
 @pytest.fixture
 def kept(tmp_path: Path) -> PreferencesFile:
-    return PreferencesFile(tmp_path, normalize)
+    return PreferencesFile(tmp_path, VENDORS.normalize)
 
 
 def test_what_is_put_is_read_by_every_process(kept: PreferencesFile, tmp_path: Path) -> None:
     assert kept.get().models == ()
-    other = PreferencesFile(tmp_path, normalize)
+    other = PreferencesFile(tmp_path, VENDORS.normalize)
     assert not other.get().limits
     made = kept.put({"models": ["claude", " openai:gpt "], "limits": {"max_cost_usd": 2}})
     assert made.models == ("claude", "openai:gpt")
-    assert other.get() == made == PreferencesFile(tmp_path, normalize).get()
+    assert other.get() == made == PreferencesFile(tmp_path, VENDORS.normalize).get()
     assert kept.put({}).models == ()
     assert other.get().models == ()
 
