@@ -1,10 +1,10 @@
 """The protocols: what the engine needs of the world, and Moot, the single entry point."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar
 
-from moot.core import prompts
+from moot.core import ids, prompts
 from moot.core.change import Change
 from moot.core.course import Plan
 from moot.core.debate import NO_USAGE, Debate, Turn, Usage
@@ -141,6 +141,7 @@ class Search:
     limit: int = 50
     before: int | None = None  # a page's `next`
     broadcasting: bool = False  # beside `statuses`: what stations air now
+    id: str = ""  # the beginning of an id, or its last six characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -744,6 +745,20 @@ class Moot(Protocol):
     async def find(self, search: Search | None = None) -> Found:
         """A page of debates, newest first, as lists show them; `next` is `before` of the next."""
         ...
+
+    async def resolve(self, given: str) -> str:
+        """The id of the debate that is meant: by its id, the last six characters or the beginning
+        of it, or by `last`, the newest. Raises InputError with the candidates if it is several."""
+        if ids.is_id(given):
+            return given
+        newest = given == ids.LAST
+        search = Search(limit=1) if newest else Search(id=ids.check_part(given))
+        page = await self.find(search)
+        found = page.debates
+        while page.next is not None and len(found) < (1 if newest else 2):
+            page = await self.find(replace(search, before=page.next))
+            found = [*found, *page.debates]
+        return ids.meant(given, {debate.id: debate.motion for debate in found})
 
     async def turns(self, debate_id: str, after: int = 0) -> list[Turn]: ...
 

@@ -369,6 +369,34 @@ def test_people_see_it_as_at_home(server: Served, tmp_path: Path) -> None:
     assert not away.exists()
 
 
+def test_an_id_may_be_short_at_home_and_on_a_server(server: Served, tmp_path: Path) -> None:
+    away, home = tmp_path / "away", server.home
+    made, other = [server.create(MOTION, format="duel")["id"] for _ in range(2)]
+    for id_ in (made, other):  # so that `debate_` can mean several
+        server.wait(id_)
+    filed(home, made, other)
+    for part in (made[-6:], made[:-1]):
+        for asked in (["show", part, "--json"], ["replay", part, "--json"], ["export", part]):
+            told, ours = there(server, away, *asked), here(home, *asked)
+            assert (told.returncode, ours.returncode) == (0, 0), (asked, told.stderr, ours.stderr)
+            assert made in told.stdout
+            assert made in ours.stdout
+        for verb in ("stop", "pause", "resume", "skip", "retry", "start", "end"):
+            assert there(server, away, verb, part).returncode == 1  # it is over: it was found
+    last = server.create("Is this the last?", start=False)["id"]
+    for done in (there(server, away, "show", "last"), here(home, "show", "last")):
+        assert last in done.stdout
+    assert last not in here(home, "replay", "last").stdout  # it has no files yet
+    for command_ in ("show", "replay"):
+        for done in (there(server, away, command_, "debate_"), here(home, command_, "debate_")):
+            assert (done.returncode, done.stdout) == (2, "")
+            assert made in done.stderr
+        for nothing in ("debate_1999", "a/../b"):
+            for done in (there(server, away, command_, nothing), here(home, command_, nothing)):
+                assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert not away.exists()
+
+
 def test_long_lists_come_page_by_page(
     server: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

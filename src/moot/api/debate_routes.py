@@ -21,6 +21,7 @@ from moot.api.common import SAVED, DebateId, Moot, Routes, as_file, as_json
 from moot.api.problems import ProblemError
 from moot.core import debate as core
 from moot.core.course import Plan
+from moot.core.ids import check_part
 from moot.core.status import Status
 from moot.errors import InputError
 from moot.outcome.calibration import Calibration
@@ -116,6 +117,15 @@ async def list_debates(
     q: Annotated[
         str, Query(max_length=500, description="Words of the motion, or of a speaker's name.")
     ] = "",
+    id_: Annotated[
+        str,
+        Query(
+            alias="id",
+            max_length=40,
+            description="The beginning of an id, or its last six characters.",
+            examples=["x7k2ab"],
+        ),
+    ] = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[
         str | None, Query(pattern="^[0-9]{1,19}$", description="`next` of the page before.")
@@ -130,6 +140,7 @@ async def list_debates(
         broadcasting="broadcasting" in status,
         format=format_,
         words=q,
+        id=check_part(id_) if id_ else "",
         limit=limit,
         before=before,
     )

@@ -37,7 +37,34 @@ def format_names() -> list[str]:
     return FormatFiles(load_settings().home).names()
 
 
-Id = Annotated[str, typer.Argument(metavar="ID", autocompletion=ids, help="The debate's id.")]
+def whole_id(context: typer.Context, given: str | None) -> str | None:
+    """The id that was given, or that a part of it or `last` stands for."""
+    from moot.core.ids import is_id
+
+    if given is None or context.resilient_parsing or is_id(given):
+        return given
+    return ask(lambda moot: moot.resolve(given))
+
+
+def filed_id(context: typer.Context, given: str) -> str:
+    """The same, for what needs no database: the files say which debates there are."""
+    from moot.bootstrap import load_settings
+    from moot.core.ids import LAST, check_part, is_id, meant
+
+    if context.resilient_parsing or is_id(given) or load_settings().url:
+        return whole_id(context, given) or given
+    return meant(given if given == LAST else check_part(given), dict.fromkeys(ids(), ""))
+
+
+def whole_ids(context: typer.Context, given: list[str]) -> list[str]:
+    """The same for several."""
+    return [whole_id(context, one) or one for one in given]
+
+
+ID_HELP = "Its id, the last six characters or the beginning of it, or `last`."
+Id = Annotated[
+    str, typer.Argument(metavar="ID", autocompletion=ids, callback=whole_id, help=ID_HELP)
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write to a file, not to standard output.")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moot.cli.ask import Id, Json, ask, ids, print_json, table
+from moot.cli.ask import ID_HELP, Id, Json, ask, ids, print_json, table, whole_id
 from moot.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ def verdict(id_: Id) -> None:
 
 def outcome(
     id_: Annotated[
-        str | None, typer.Argument(metavar="[ID]", autocompletion=ids, help="The debate's id.")
+        str | None,
+        typer.Argument(metavar="[ID]", autocompletion=ids, callback=whole_id, help=ID_HELP),
     ] = None,
     was: Annotated[
         str | None,

@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moot.cli.ask import Id, Json, Output, ask, print_json, table, write
+from moot.cli.ask import (
+    ID_HELP,
+    Id,
+    Json,
+    Output,
+    ask,
+    filed_id,
+    ids,
+    print_json,
+    table,
+    write,
+)
 from moot.errors import InputError
 
 if TYPE_CHECKING:
@@ -164,7 +175,12 @@ def report(
     typer.echo(where, err=True)
 
 
-def replay(id_: Id, json: Json = False) -> None:
+def replay(
+    id_: Annotated[
+        str, typer.Argument(metavar="ID", autocompletion=ids, callback=filed_id, help=ID_HELP)
+    ],
+    json: Json = False,
+) -> None:
     """Replay a debate from its files alone, with its timing, and check the files."""
     from moot.cli.replay_view import replayed, tell
 

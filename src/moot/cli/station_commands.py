@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from moot.cli.ask import (
+    ID_HELP,
     Json,
     OptionValues,
     add_file_commands,
@@ -18,6 +19,8 @@ from moot.cli.ask import (
     table,
     takes,
     tell_gone,
+    whole_id,
+    whole_ids,
 )
 from moot.cli.quiet import loading
 from moot.errors import InputError
@@ -211,7 +214,9 @@ def schedule(
 
 @stations.command()
 def cancel(
-    conversation: Annotated[str, typer.Argument(metavar="CONVERSATION", help="Its id.")],
+    conversation: Annotated[
+        str, typer.Argument(metavar="CONVERSATION", callback=whole_id, help=ID_HELP)
+    ],
     json: Json = False,
 ) -> None:
     """Take a conversation that waits off the programme."""
@@ -224,7 +229,9 @@ def reorder(
     id_: Id,
     conversations: Annotated[
         list[str],
-        typer.Argument(metavar="CONVERSATION", help="All that wait, in their new order."),
+        typer.Argument(
+            metavar="CONVERSATION", callback=whole_ids, help="All that wait, in their new order."
+        ),
     ],
     json: Json = False,
 ) -> None:

@@ -189,6 +189,7 @@ class Remote(Moot):
             "status": [*search.statuses, *(["broadcasting"] if search.broadcasting else [])],
             "format": search.format,
             "q": search.words or None,
+            "id": search.id or None,
             "limit": min(search.limit, PAGE),
             "cursor": search.before,
         }

@@ -9,8 +9,9 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, or_, select
 
+from moot.core.ids import ENDING, check_part
 from moot.ports import Found, Search
 from moot.store import runs
 from moot.store.query import Connection, Query, can_hold, planned_anew
@@ -35,6 +36,10 @@ _candidates = (
 )
 _of_format = _candidates.where(table.c.format == bindparam("format"))
 _in_status = table.c.status == bindparam("status")
+_whole = _candidates.add_columns(table.c.motion, table.c.participants, table.c.host)
+_is_part = or_(*(table.c.id.like(bindparam(way), escape="\\") for way in ("begins", "ends")))
+# The ids are read from their own index: a part of one is looked for among all of them.
+BY_ID = Query(_whole.where(table.c.id.in_(select(table.c.id).where(_is_part))))
 ALL = Query(_candidates)
 IN_STATUS = Query(_candidates.where(_in_status))
 OF_FORMAT = Query(_of_format)
@@ -49,17 +54,23 @@ def find(conn: Connection, search: Search) -> Found:
         return Found([], None)
     conn = planned_anew(conn)
     on_air = _on_air(conn) if search.broadcasting else frozenset[int]()
-    if not search.words.strip():
-        return _page(conn, search, _by_index(conn, search), lambda row: _shown(search, row, on_air))
     asked = words(search.words)
-    if not asked:
+    if search.words.strip() and not asked:
         return Found([], None)
-    long = [word for word in asked if len(word) > INDEXED]
+    unseen = list[str]()  # words that the candidates may lack
+    if search.id:
+        look, unseen = _by_id(conn, search.id), asked
+    elif asked:
+        look, unseen = _by_words(conn, asked), [word for word in asked if len(word) > INDEXED]
+    else:
+        look = _by_index(conn, search)
+    return _page(
+        conn, search, look, lambda row: _shown(search, row, on_air) and _holds(row, unseen)
+    )
 
-    def look(before: int, limit: int) -> list[Row]:
-        return matching(conn, asked, before, limit)
 
-    return _page(conn, search, look, lambda row: _shown(search, row, on_air) and _holds(row, long))
+def _by_words(conn: Connection, asked: list[str]) -> Look:
+    return lambda before, limit: matching(conn, asked, before, limit)
 
 
 def _by_index(conn: Connection, asked: Search) -> Look:
@@ -77,6 +88,18 @@ def _by_index(conn: Connection, asked: Search) -> Look:
         found = [query.rows(conn, {**params, "status": status}) for query, status in ranges]
         rows = {row["number"]: row for row in chain(*found)}  # of two ranges, once
         return sorted(rows.values(), key=itemgetter("number"), reverse=True)[:limit]
+
+    return look
+
+
+def _by_id(conn: Connection, part: str) -> Look:
+    """Those whose id begins so or, if the part is as long, ends so."""
+    begins = check_part(part).replace("_", "\\_") + "%"
+    ends = f"%{part}" if len(part) == ENDING else begins
+
+    def look(before: int, limit: int) -> list[Row]:
+        params = {"begins": begins, "ends": ends, "before": before, "limit": limit}
+        return BY_ID.rows(conn, params)
 
     return look
 

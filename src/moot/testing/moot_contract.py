@@ -256,6 +256,32 @@ class MootContract:
                 await refused(heard(one, id_), kind, "id")
 
     @in_loop
+    async def test_a_part_of_an_id_stands_for_it(self, moot: Open) -> None:
+        async with moot(Stage()) as one:
+            await refused(one.resolve("last"), NotFoundError, "id")
+            made: list[Debate] = []
+            for word in "abc":
+                made.append(await one.create(f"Is {word} good?", start=False))
+                await asyncio.sleep(0.002)  # those of one millisecond have no order
+            for debate in made:
+                for part in (debate.id, debate.id[-6:], debate.id[:-1]):
+                    assert await one.resolve(part) == debate.id
+            assert await one.resolve("last") == made[-1].id
+            for part in ("d", "debate_2"):
+                with pytest.raises(InputError) as several:
+                    await one.resolve(part)
+                assert all(f"{debate.id}  {debate.motion}" in several.value.message
+                           for debate in made)  # fmt: skip
+            await refused(one.resolve("debate_1999"), NotFoundError, "id")
+            await refused(one.resolve("debate_______"), InputError, "id")
+            for part in ("", "%", "../etc", "debate_x", made[0].id[-5:], made[0].id + "a", "Last"):
+                await refused(one.resolve(part), InputError, "id")
+            for search, count in ((Search(id=made[0].id[-6:]), 1), (Search(id="debate_"), 3),
+                                  (Search(id="debate_", words="c good"), 1),
+                                  (Search(id="debate_", format="duel"), 0)):  # fmt: skip
+                assert len((await one.find(search)).debates) == count
+
+    @in_loop
     async def test_lists_come_page_by_page(self, moot: Open) -> None:
         async with moot(Stage()) as one:
             made: list[Debate] = []
