@@ -94,6 +94,7 @@ class Settings(BaseSettings):
 
     # the command line
     url: Address | None = None  # a service that the commands speak to, in place of the home
+    pager: str = Field(default="less", validation_alias=AliasChoices("MOOT_PAGER", "PAGER"))
 
     # where models are fetched from: as the tools are set that usually do so
     hub_url: str | None = Field(

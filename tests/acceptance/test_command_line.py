@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from moot.bootstrap import open_service
+from moot.cli.grouped import GROUPS
 from moot.core.events import TurnCommitted
 from moot.models.understudy import Understudy
 from moot.ports import Call, Reply, Say
@@ -138,6 +139,9 @@ class Terminal:
         time.sleep(0.2)
         return id_
 
+    def type(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
     def interrupt(self) -> None:
         os.kill(self.process.pid, signal.SIGINT)
 
@@ -228,6 +232,70 @@ def test_run_takes_everything_that_a_debate_can_set(home: Path) -> None:
     assert told["limits"]["max_turn_tokens"] == 200
     assert told["on_failure"] == "degrade"
     assert len(told["turns"]) == 1 + 2 * 3 + 1
+
+
+def test_a_motion_comes_from_standard_input_or_a_file(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "motion.txt"
+    file.write_text(f"\ufeff{MOTION}\n", encoding="utf-8")
+    told = json_of(moot(home, "run", "--file", str(file), "-f", "duel", "--json"))
+    assert told["motion"] == MOTION
+    with file.open() as piped:
+        piped_in = subprocess.run(
+            [MOOT, "council", "-", "--json"], env=environment(home), stdin=piped, text=True,
+            capture_output=True, timeout=patience.seconds(), check=False,
+        )  # fmt: skip
+    assert json_of(piped_in)["motion"] == MOTION
+    assert json_of(moot(home, "council", "--problem", "Why?", "--json"))["motion"] == "Why?"
+    odd = tmp_path / "odd"
+    odd.write_bytes(b"\xff\xfe")
+    wrong = [
+        (["run"], "moot run --file FILE"),
+        (["council"], "moot council -"),
+        (["run", MOTION, "--file", str(file)], "not both"),
+        (["council", MOTION, "--problem", "Why?"], "not both"),
+        (["run", "--file", str(tmp_path / "nowhere")], "cannot be read: No such file"),
+        (["run", "--file", str(odd)], "is not text in UTF-8"),
+    ]
+    refused = moots(home, *(words for words, _ in wrong))
+    for (_, said), done in zip(wrong, refused, strict=True):
+        assert_one_sentence(done, (2,), said)
+
+
+def test_somebody_at_a_terminal_is_asked_for_the_motion(home: Path) -> None:
+    with terminal(home, "run", "-f", "duel", "--max-turns", "1") as shown:
+        eventually(lambda: "Motion:" in shown.text)
+        shown.type("Is it so?\n")
+        assert shown.wait() == 0
+        assert "Is it so?" in shown.text
+        assert "  1 turn, 1 call\r\n" in shown.text
+    with terminal(home, "run") as shown:
+        eventually(lambda: "Motion:" in shown.text)
+        shown.interrupt()
+        assert shown.wait() == 130
+
+
+def test_one_model_takes_every_seat_that_names_none(home: Path) -> None:
+    """Participants, host and jurors, of roles and of names; who names a model keeps it."""
+
+    def models(*words: str) -> dict[str, str]:
+        told = json_of(moot(home, *words, "-m", "local:understudy", "--json"))
+        seats = [*told["participants"], *filter(None, [told["host"]]), *told["jury"]["seats"]]
+        return {seat["name"]: seat["model"] for seat in seats}
+
+    found = models("run", MOTION, "-f", "classic", "--jury", "2", "-p", "Ada", "-p", "Ben=local")
+    understudy = "local:understudy"
+    assert found == {
+        "Ada": understudy, "Ben": "local", "Host": understudy,
+        "Juror 1": understudy, "Juror 2": understudy,
+    }  # fmt: skip
+    found = models("council", MOTION, "--role", "critic=local", "--juror", "local", "--jury", "2")
+    assert found.pop("Critic") == "local"
+    assert found.pop("Juror 1") == "local"
+    assert list(found) == ["Proponent", "Analyst", "Synthesizer", "Judge", "Juror 2"]
+    assert set(found.values()) == {understudy}
+    assert_one_sentence(moot(home, "run", MOTION, "-m", "claud"), (2,), "the nearest is claude")
+    refused = moot(home, "run", MOTION, "-f", "nonsense", "-m", "local")
+    assert_one_sentence(refused, (2,), "no format 'nonsense'")
 
 
 def test_the_same_question_gives_the_same_words(home: Path, whole: dict[str, Any]) -> None:
@@ -611,6 +679,12 @@ def test_a_missing_key_pauses_it_and_skip_and_retry_go_on(home: Path) -> None:
     assert_one_sentence(moot(home, "retry", id_), (1, 2), "It is over")
 
 
+def test_a_debate_that_failed_is_exit_1_and_one_document(home: Path) -> None:
+    done = moot(home, "council", MOTION, "-m", "claude", "--json")  # nobody has a key, or a say
+    assert (done.returncode, json.loads(done.stdout)["status"]) == (1, "failed")
+    assert moot(home, "watch", "last").returncode == 1
+
+
 def test_json_of_a_debate_paused_by_a_failure_is_one_document_too(home: Path) -> None:
     done = moot(home, "run", MOTION, "-p", "Ada=openai:gpt-5", "-p", "Ben", "--json")
     told = json.loads(done.stdout)
@@ -663,6 +737,19 @@ def test_list_and_show(home: Path, whole: dict[str, Any]) -> None:
     words = " ".join(shown.stdout.split())
     assert all(" ".join(turn["text"].split()) in words for turn in whole["turns"])
     assert json_of(moot(home, "show", whole["id"], "--json"))["turns"] == whole["turns"]
+
+
+def test_show_uses_the_pager_on_a_terminal_alone(home: Path, whole: dict[str, Any]) -> None:
+    marked = "sed s/^/paged:/"
+    assert "paged:" not in moot(home, "show", whole["id"], env={"PAGER": marked}).stdout
+    for more, pager, used in (([], marked, True), (["--no-pager"], marked, False),
+                              ([], "no-such-pager", False), ([], "it's odd", False)):  # fmt: skip
+        with terminal(home, "show", whole["id"], *more, PAGER=pager) as shown:
+            assert shown.wait() == 0
+            assert ("paged:" in shown.text) == used
+            assert "Completed" in shown.text
+    with terminal(home, "show", whole["id"], PAGER="head -n 1") as shown:  # it reads no more
+        assert shown.wait() == 0
 
 
 def test_a_narrow_pipe_still_shows_whole_ids(home: Path, whole: dict[str, Any]) -> None:
@@ -867,7 +954,22 @@ def test_help_names_every_command_and_the_version_is_told(home: Path) -> None:
     for command in ("run", "start", "resume", "end", "retry", "skip", "watch", "list", "show",
                     "stop", "pause", "formats", "doctor", "schema", "db"):  # fmt: skip
         assert re.search(rf"^\s+{command}\s", told, re.MULTILINE), command
+    assert "..." not in told.partition("Options:")[2]
+    assert "\nMore:\n" not in told, "a command is in no group of cli/grouped.py"
+    titles = re.findall(r"^(\S.*):$", told, re.MULTILINE)
+    assert titles == ["Options", *GROUPS]
     assert re.fullmatch(r"moot \d+\.\d+\.\d+\S*\n", moot(home, "--version").stdout)
+
+
+def test_every_command_is_told_whole_in_80_columns(home: Path) -> None:
+    pages = [[], ["agents"], ["stations"], ["model"], ["db"]]
+    for page, done in zip(pages, moots(home, *([*page, "--help"] for page in pages)), strict=True):
+        assert done.returncode == 0
+        lines = done.stdout.partition("Options:")[2].splitlines()
+        assert max(map(len, lines)) <= 80, page
+        assert not [line for line in lines if line.endswith(("...", "…"))], page
+        told = [line for line in lines if re.match(r"  \w", line)]
+        assert all(line.endswith(".") for line in told), page
 
 
 def test_the_shell_can_complete(home: Path, whole: dict[str, Any]) -> None:

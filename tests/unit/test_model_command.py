@@ -124,6 +124,7 @@ def test_on_a_server_it_says_that_it_needs_a_home(
     monkeypatch.setenv("MOOT_URL", "http://127.0.0.1:1")
     assert moot("fetch")[0] == 2
     assert moot("fetch", "--if-needed") == (0, "", "")
+    assert moot("fetch", "--if-needed", "--json") == (0, "null\n", "")
 
 
 @pytest.mark.usefixtures("alone")

@@ -162,6 +162,11 @@ def table(
     Console(highlight=False).print(made)
 
 
+def counted(number: int, noun: str) -> str:
+    """So many of them: "1 turn", "6 turns"."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def flat(text: str) -> str:
     """On one line."""
     return " ".join(text.split())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moot.cli.ask import Json, print_json
+from moot.cli.ask import Json, counted, print_json
 from moot.cli.quiet import loading
 from moot.errors import InputError
 
@@ -85,7 +85,8 @@ def worker(
     from moot.worker.celery_app import run
 
     def ready() -> None:
-        typer.echo(f"This worker carries {settings.concurrency} waves at once. Ctrl-C ends it.")
+        waves = counted(settings.concurrency, "wave")
+        typer.echo(f"This worker carries {waves} at once. Ctrl-C ends it.")
 
     run(settings, ready=ready)
 
@@ -187,7 +188,7 @@ def reindex(
 
 def _tell(done: "Reindexed") -> None:
     typer.echo(
-        f"{done.found} debates on disk: {len(done.indexed)} indexed, "
+        f"{counted(done.found, 'debate')} on disk: {len(done.indexed)} indexed, "
         f"{len(done.brought_up)} brought up to their files, "
         f"{done.present} were there already, {len(done.skipped)} left out."
     )

@@ -20,10 +20,12 @@ with loading():
         settings_commands,
         station_commands,
     )
+    from moot.cli.grouped import Grouped
     from moot.errors import InputError, MootError
 
 app = typer.Typer(
     name="moot",
+    cls=Grouped,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -61,26 +61,15 @@ def fetch(
     json: Json = False,
 ) -> None:
     """Download a model, check it, and put it in use if none is. Continues a broken download."""
-    from moot.bootstrap import load_settings
-
-    if if_needed and load_settings().url:
-        return  # who speaks there is that server's affair
-    shelf, settings = _open("fetch")
     if if_needed:
-        from moot.cli.model_work import Needless, needed
-
-        try:
-            model = _fetch(needed(settings, shelf, name), shelf, settings)
-        except Needless as reason:
-            if str(reason):
-                typer.echo(f"moot: {reason}", err=True)
-            return
-        except MootError as error:
-            typer.echo(f"moot: {error.message}\nThe understudy speaks instead.", err=True)
-            return
+        model = _fetch_if_needed(name)
     else:
+        shelf, settings = _open("fetch")
         model = _fetch(_entry(name), shelf, settings)
-    _tell_fetched(model, shelf, json)
+    if model:
+        _tell_fetched(model, _open("fetch")[0], json)
+    elif json:
+        print_json(None)
 
 
 @models.command()
@@ -134,6 +123,24 @@ def _entry(name: str | None) -> "Entry":
         names = ", ".join(one.name for one in catalog())
         raise InputError(f"This machine is too small for any of them; name one: {names}.", "model")
     return found
+
+
+def _fetch_if_needed(name: str | None) -> "Model | None":
+    """The model, if somebody has to speak and it can be had; else it is said why not."""
+    from moot.bootstrap import load_settings
+    from moot.cli.model_work import Needless, needed
+
+    if load_settings().url:
+        return None  # who speaks there is that server's affair
+    shelf, settings = _open("fetch")
+    try:
+        return _fetch(needed(settings, shelf, name), shelf, settings)
+    except Needless as reason:
+        if str(reason):
+            typer.echo(f"moot: {reason}", err=True)
+    except MootError as error:
+        typer.echo(f"moot: {error.message}\nThe understudy speaks instead.", err=True)
+    return None
 
 
 def _fetch(entry: "Entry", shelf: "Shelf", settings: "Settings") -> "Model":

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moot.cli.ask import ID_HELP, Id, Json, ask, ids, print_json, table, whole_id
+from moot.cli.ask import ID_HELP, Id, Json, ask, counted, ids, print_json, table, whole_id
 from moot.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +18,10 @@ def register(app: typer.Typer) -> None:
 
 
 def verdict(id_: Id) -> None:
-    """Print the outcome of a debate as JSON: what was decided, by whom, and who disagrees."""
+    """Print the outcome of a debate as JSON.
+
+    It says what was decided, by whom, and who disagrees.
+    """
     print_json(ask(lambda moot: moot.verdict(id_)))
 
 
@@ -73,8 +76,10 @@ def _tell_scores(found: "Calibration", json: bool) -> None:
         )
         return
     typer.echo(f"{found.noted} outcomes noted. Brier score: 0 is best, 0.25 is guessing.")
-    rows = [(one.model, f"{one.brier:.4f}", f"{one.forecasts} forecasts") for one in found.models]
+    rows = [
+        (one.model, f"{one.brier:.4f}", counted(one.forecasts, "forecast")) for one in found.models
+    ]
     for jury in found.juries:
-        count = f"{jury.debates} debate{'s' * (jury.debates != 1)}"
+        count = counted(jury.debates, "debate")
         rows.append((f"jury: {', '.join(jury.jurors)}", f"{jury.brier:.4f}", count))
     table(("who", "Brier", "of"), rows, "who", whole=True)

@@ -102,7 +102,13 @@ async def _found(moot: "Moot", search: "Search") -> "list[tuple[Debate, bool]]":
     return [(debate, moot.left_behind(debate)) for debate in debates]
 
 
-def show(id_: Id, json: Json = False) -> None:
+def show(
+    id_: Id,
+    no_pager: Annotated[
+        bool, typer.Option("--no-pager", help="Print it all at once, also on a terminal.")
+    ] = False,
+    json: Json = False,
+) -> None:
     """Show a debate as it stands: its transcript and its outcome."""
 
     async def look(moot: "Moot") -> "tuple[Debate, list[Turn], str, str, dict[str, Any] | None]":
@@ -121,13 +127,19 @@ def show(id_: Id, json: Json = False) -> None:
         told = {**codec.debate(debate), "turns": [codec.turn(turn) for turn in turns]}
         print_json({**told, "verdict": verdict_of(debate, turns), "folder": folder})
         return
+    from rich.console import Console
+
+    from moot.bootstrap import load_settings
+    from moot.cli.pager import paged
     from moot.cli.screen import Screen
 
-    screen = Screen(debate)
-    screen.head()
-    for _ in screen.read(turns):
-        pass
-    screen.outcome(debate, there, turns, report)
+    console = Console(highlight=False, soft_wrap=False)
+    screen = Screen(debate, console)
+    with paged(console, "" if no_pager else load_settings().pager):
+        screen.head()
+        for _ in screen.read(turns):
+            pass
+        screen.outcome(debate, there, turns, report)
 
 
 def export(
@@ -135,7 +147,10 @@ def export(
     as_: Annotated[str, typer.Option("--as", help="md, html or json.")] = "md",
     output: Output = None,
 ) -> None:
-    """Export a debate as one document: Markdown, a page with plots, or all of it as JSON."""
+    """Export a debate as one document: Markdown, HTML or JSON.
+
+    The HTML page has plots, and the JSON has all of it.
+    """
     from moot.render.export import KINDS
 
     if as_ not in KINDS:
@@ -151,7 +166,10 @@ def report(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make the report of a debate that has ended again, and show it; else show it so far."""
+    """Show the report of a debate.
+
+    If the debate has ended, its report is made again; else this is the report so far.
+    """
 
     async def made(moot: "Moot") -> tuple[dict[str, Any], str]:
         from moot.core.status import FINAL
@@ -181,7 +199,7 @@ def replay(
     ],
     json: Json = False,
 ) -> None:
-    """Replay a debate from its files alone, with its timing, and check the files."""
+    """Replay a debate from its files alone, and check the files."""
     from moot.cli.replay_view import replayed, tell
 
     whole = asyncio.run(replayed(id_))
@@ -252,7 +270,7 @@ def formats(json: Json = False) -> None:
 def schema(
     what: Annotated[str, typer.Argument(help="packet, verdict or format")] = "packet",
 ) -> None:
-    """Print the JSON Schema of a council's packet, of a verdict, or of a format file."""
+    """Print the JSON Schema of a packet, a verdict or a format file."""
     from moot.core.format import Format
     from moot.outcome import packet
     from moot.wire.codec import adapter

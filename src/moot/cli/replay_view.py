@@ -9,6 +9,7 @@ from rich.text import Text
 
 from moot.bootstrap import load_settings, replay
 from moot.cli import verdict_view
+from moot.cli.ask import counted
 from moot.cli.screen import Screen, ending
 from moot.cli.target import remote
 from moot.core.clean import visible
@@ -38,7 +39,7 @@ def tell(whole: dict[str, Any]) -> None:
     if not issues:
         console.print(Text("All files are as they were written.", style="green"))
         return
-    console.print(Text(f"{len(issues)} finding{'s' if len(issues) > 1 else ''}:", style="bold red"))
+    console.print(Text(f"{counted(len(issues), 'finding')}:", style="bold red"))
     for issue in issues:
         console.print(Text(f"  {visible(issue)}", style="red"), soft_wrap=True)
 
@@ -70,7 +71,8 @@ def _transcript(console: Console, debate: Debate, turns: list[Turn]) -> None:
         console.print(Text(f"  +{when} s, took {took} s", style="dim"))
     console.print(Rule(style="dim"))
     lasted = f", {_between(begun, debate.ended_at)} s" if debate.ended_at else ""
-    console.print(Text.assemble((ending(debate), "bold"), (f"  {len(turns)} turns{lasted}", "dim")))
+    told = f"  {counted(len(turns), 'turn')}{lasted}"
+    console.print(Text.assemble((ending(debate), "bold"), (told, "dim")))
     if not _verdict(console, debate, turns) and (outcome := debate.outcome):
         console.print(Text(f"Decided: {visible(outcome.selected_option)}", style="bold"))
         scores = f"consensus {outcome.consensus_score:.2f}"

@@ -18,6 +18,7 @@ from moot.cli.ask import (
     said,
     takes,
 )
+from moot.cli.motion import File, motion_of
 from moot.cli.quiet import loading
 from moot.errors import InputError
 
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
 
 Seconds = Annotated[float | None, typer.Option(help="5..120, default 35.")]
 Tokens = Annotated[int | None, typer.Option(help="128..4096, default 900.")]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model", "-m", metavar="MODEL", help="The model of every seat that is given no other."
+    ),
+]
 Jury = Annotated[
     int | None,
     typer.Option(metavar="N", help="So many jurors vote at the end; 3 is usual, 0 is none."),
@@ -77,6 +84,7 @@ class Fields:
         list[str] | None, typer.Option(metavar="NAME=TEXT", help="Who a --participant is.")
     ] = None
     host: Annotated[str | None, typer.Option(metavar="[NAME=]MODEL", help="Who moderates.")] = None
+    model: Model = None
     max_turns: Annotated[int | None, typer.Option(help="The most turns.")] = None
     max_turn_seconds: Seconds = None
     max_turn_tokens: Tokens = None
@@ -119,17 +127,31 @@ class Fields:
 
 @takes(Fields)
 def run(
-    motion: Annotated[str, typer.Argument(help="What is debated.")],
     fields: Fields,
+    motion: Annotated[
+        str | None, typer.Argument(help="What is debated; - reads it from standard input.")
+    ] = None,
+    file: File = None,
     json: Json = False,
 ) -> None:
     """Debate a motion here and now."""
     asked = fields.asked()
-    _carry(lambda moot: moot.create(motion, **asked), json, introduce=True)
+    asked["motion"] = motion_of("run", "motion", motion, file)
+
+    async def begin(moot: "Moot") -> "Debate":
+        return await moot.create(**await _seated(moot, asked, fields.model))
+
+    _carry(begin, json, introduce=True)
 
 
 def council(
-    problem: Annotated[str, typer.Argument(help="What is to be decided.")],
+    problem: Annotated[
+        str | None, typer.Argument(help="What is to be decided; - reads it from standard input.")
+    ] = None,
+    problem_option: Annotated[
+        str | None, typer.Option("--problem", metavar="TEXT", help="The same, as an option.")
+    ] = None,
+    file: File = None,
     output_type: Annotated[
         str, typer.Option(help="decision, writing, architecture, planning or evaluation.")
     ] = "decision",
@@ -143,6 +165,7 @@ def council(
             help="Proponent, Critic, Analyst, Synthesizer or Judge, e.g. Critic=claude.",
         ),
     ] = None,
+    model: Model = None,
     record: Annotated[
         str | None, typer.Option(help="What is written back: decision or worklog.")
     ] = None,
@@ -154,9 +177,12 @@ def council(
     no_baseline: NoBaseline = False,
     json: Json = False,
 ) -> None:
-    """Let five roles decide a problem, and leave a decision that can be traced."""
+    """Let five roles debate a problem and come to a decision."""
+    if problem is not None and problem_option is not None:
+        raise InputError("Give the problem as an argument or with --problem, not both.", "problem")
+    given = problem if problem_option is None else problem_option
     asked = said(
-        problem=problem,
+        problem=motion_of("council", "problem", given, file),
         output_type=output_type,
         constraints=constraint or None,
         participants=[_role(text) for text in role or []] or None,
@@ -165,7 +191,15 @@ def council(
         max_turn_tokens=max_turn_tokens,
         jury=_jury(jury, juror, no_swap, no_baseline),
     )
-    _carry(lambda moot: moot.council(asked), json, introduce=True)
+
+    async def begin(moot: "Moot") -> "Debate":
+        seated = await _seated(moot, {**asked, "format": "council"}, model)
+        seats = [_council_seat(seat) for seat in seated.get("participants", ())]
+        return await moot.council(
+            {**asked, **said(participants=seats or None, jury=seated.get("jury"))}
+        )
+
+    _carry(begin, json, introduce=True)
 
 
 def start(id_: Id, json: Json = False) -> None:
@@ -174,12 +208,12 @@ def start(id_: Id, json: Json = False) -> None:
 
 
 def resume(id_: Id, json: Json = False) -> None:
-    """Continue a debate that was paused, or that a crash left behind."""
+    """Continue a debate that was paused, or left by a crash."""
     _carry(lambda moot: moot.resume(id_), json, id_)
 
 
 def end(id_: Id, json: Json = False) -> None:
-    """Wrap up a debate now: the step in flight is dropped, and the closing summary follows."""
+    """Wrap up a debate now, with its closing summary. The step in flight is dropped."""
     _carry(lambda moot: moot.end(id_), json, id_)
 
 
@@ -227,7 +261,10 @@ def pause(id_: Id, json: Json = False) -> None:
 
 
 def rejudge(id_: Id, jury: Jury = None, juror: Juror = None, json: Json = False) -> None:
-    """Have a jury judge a debate that has ended: 2 calls for each juror, and a new debate."""
+    """Have a jury judge a debate that has ended.
+
+    It takes 2 calls for each juror, and makes a new debate.
+    """
     asked = _jury(jury, juror)
     _carry(lambda moot: moot.rejudge(id_, jury=asked), json, introduce=True)
 
@@ -250,6 +287,16 @@ def _tell(verb: "Callable[[Moot], Awaitable[Debate]]", json: bool) -> None:
         return
     asked = f"; it will {debate.wanted} after the step in flight" if debate.wanted else ""
     typer.echo(f"{debate.id} is {debate.status}{asked}.")
+
+
+async def _seated(moot: "Moot", asked: dict[str, Any], model: str | None) -> dict[str, Any]:
+    """What is asked for, with that model for everybody who is given no other."""
+    if not model:
+        return asked
+    from moot.core.seating import with_model
+
+    rules = next((one for one in await moot.formats() if one.name == asked["format"]), None)
+    return with_model(asked, rules, model) if rules else asked  # of none: `create` says so
 
 
 def _participants(given: list[str], bios: list[str]) -> list[dict[str, Any]]:
@@ -293,10 +340,15 @@ def _jury(
 
 def _role(text: str) -> dict[str, Any]:
     role, equals, model = text.partition("=")
-    provider, _, name = model.partition(":")
-    if not equals or not provider:
+    if not equals or not model.partition(":")[0]:
         raise InputError(f"--role {text}: write it as ROLE=MODEL.", "participants")
-    return {"role": role.strip(), "model_provider": provider, "model_name": name or None}
+    return {"role": role.strip(), "model": model}
+
+
+def _council_seat(seat: dict[str, Any]) -> dict[str, Any]:
+    """A role as a council's own request has it."""
+    provider, _, name = seat["model"].partition(":")
+    return {"role": seat["role"], "model_provider": provider, "model_name": name or None}
 
 
 def _host(text: str | None) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from moot.cli import markdown_view, takeaways_view, verdict_view
-from moot.cli.ask import flat
+from moot.cli.ask import counted, flat
 from moot.core import schedule, verbs
 from moot.core.clean import clean
 from moot.core.debate import Debate, Turn
@@ -385,4 +385,5 @@ def _bill(debate: Debate) -> str:
     tokens = usage.input_tokens + usage.output_tokens
     spent = f", {tokens:,} tokens, ${usage.cost_usd:.4f}" if tokens else ""
     about = " (partly estimated)" if usage.estimated and tokens else ""
-    return f"  {debate.turn_count} turns, {usage.calls} calls{spent}{about}"
+    done = f"{counted(debate.turn_count, 'turn')}, {counted(usage.calls, 'call')}"
+    return f"  {done}{spent}{about}"

@@ -130,7 +130,7 @@ def show(
     past: Annotated[int, typer.Option(min=0, max=200, help="The most past ones to show.")] = 10,
     json: Json = False,
 ) -> None:
-    """Show what is on, what comes and what was, in the station's own time."""
+    """Show what is on, what comes and what was. Times are the station's own."""
     from moot.cli.programme import tell
     from moot.wire import codec_station as codec
 
@@ -160,7 +160,7 @@ def change(
     name: Annotated[str | None, typer.Option("--name", help="Its name.")] = None,
     json: Json = False,
 ) -> None:
-    """Change what is given, and leave the rest; motions and agents replace those of the pool."""
+    """Change what is given, and leave the rest. Motions and agents replace the pool's."""
     asked = fields.asked(name)
     if not asked:
         raise InputError(f"Say what to change of {id_}: --name, --cron, --motion …", "station")
@@ -275,7 +275,7 @@ def air(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Air the next conversation of each station now, and follow it to its end.
+    """Air the next conversation of a station now, and follow it.
 
     Ctrl-C pauses what was begun here, and leaves alone what was on air before.
     """

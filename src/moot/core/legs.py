@@ -75,7 +75,8 @@ def check_roster(
     if not need.min <= len(participants) <= need.max:
         exact = f"exactly {need.min}" if need.min == need.max else f"{need.min} to {need.max}"
         count = f"{len(participants)} participant{'s' if len(participants) != 1 else ''}"
-        raise InputError(f"A {title} takes {exact} participants, not {count}.", "participants")
+        seats = "participant" if need.max == 1 else "participants"
+        raise InputError(f"A {title} takes {exact} {seats}, not {count}.", "participants")
     if need.host == "required" and host is None:
         raise InputError(f"A {title} needs a host; name its model.", "host")
     if need.host == "none" and host is not None:

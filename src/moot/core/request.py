@@ -114,7 +114,7 @@ def _cast(
     if rules.roster.roles:
         seats = _roles(rules, participants, normalize, warnings)
     else:
-        given = participants or _default_cast(rules)
+        given = participants or default_cast(rules)
         seats = _seats(given, normalize, warnings, sides=rules.result is None)
     moderator = _host(host, rules, normalize, warnings, seats)
     check_roster(rules, seats, moderator)
@@ -188,7 +188,8 @@ def _motion(text: str) -> str:
     return clean
 
 
-def _default_cast(rules: Format) -> list[dict[str, Any]]:
+def default_cast(rules: Format) -> list[dict[str, Any]]:
+    """Who speaks if nobody is named."""
     return [{"name": name} for name in NAMES[: max(rules.roster.min, min(2, rules.roster.max))]]
 
 

@@ -255,7 +255,8 @@ def shortage(station: Station) -> str | None:
 
 
 def _too_few(station: Station, there: int) -> str:
-    return f"{station.name} needs {station.seats or 2} agents in its pool and has {there}."
+    needed = "1 agent" if station.seats == 1 else f"{station.seats or 2} agents"
+    return f"{station.name} needs {needed} in its pool and has {there}."
 
 
 def preview(station: Station, lookup: Lookup, now: float, count: int) -> list[Slot]:

@@ -1,0 +1,37 @@
+"""`moot --help`: the commands in groups, each on a line of its own."""
+
+from typing import Any
+
+from typer.core import TyperGroup
+
+GROUPS = {
+    "Debate": ("run", "council", "start", "watch", "pause", "resume", "stop", "end", "retry",
+               "skip"),
+    "Read": ("list", "show", "report", "export", "replay", "records"),
+    "Decide": ("verdict", "rejudge", "outcome"),
+    "Stations": ("stations", "air", "agents"),
+    "Models and formats": ("model", "formats", "schema", "doctor"),
+    "Run a service": ("serve", "worker", "supervisor", "db", "reindex"),
+}  # fmt: skip
+"""A test says so if a command is in none."""
+
+
+class Grouped(TyperGroup):
+    """Writes plain text: Rich has panels for this, and would take as long to load as all else."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        named = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        shown = {name: one for name, one in named.items() if one and not one.hidden}
+        longest = max(map(len, shown))
+        room = formatter.width - longest - 4  # the margin, and the gap before the sentence
+        listed = {name for names in GROUPS.values() for name in names}
+        rest = tuple(name for name in shown if name not in listed)
+        for title, names in {**GROUPS, "More": rest}.items():
+            rows = [
+                (name.ljust(longest), shown[name].get_short_help_str(room))
+                for name in names
+                if name in shown
+            ]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
