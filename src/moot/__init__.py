@@ -2,9 +2,14 @@
 
 import moot
 
-debate = moot.run("Should we ship on Fridays?", format="duel")
-for turn in debate.turns:
+debate = moot.debate("Should we ship on Fridays?", format="duel")
+for turn in debate:  # as they are committed
     print(turn.name, turn.text)
+print(debate.result.status)
+
+moot.run(…) does the same to its end, moot.council(…) comes to a decision, and both work in a script
+and in a notebook; async code awaits moot.arun(…) and moot.acouncil(…). With moot.open() there is
+everything that can be done to debates:
 
 async with moot.open() as service:
     debate = await service.create("Should we ship on Fridays?", format="classic")
@@ -23,7 +28,19 @@ if TYPE_CHECKING:
     from moot.engine.service import Service
     from moot.errors import InputError, MootError, NotFoundError, ProviderError, StateError
     from moot.ports import Call, ModelCard, Moot, Reply, Speaker
-    from moot.python import Finished, rejudge, replay_debate_mode, run, run_debate_mode
+    from moot.python import (
+        Finished,
+        Stream,
+        acouncil,
+        arejudge,
+        arun,
+        council,
+        debate,
+        rejudge,
+        replay_debate_mode,
+        run,
+        run_debate_mode,
+    )
     from moot.settings import Settings
 
 __version__ = "0.1.0"
@@ -31,7 +48,10 @@ __version__ = "0.1.0"
 _HOMES = {
     name: module
     for module, names in {
-        "moot.python": ("Finished", "rejudge", "replay_debate_mode", "run", "run_debate_mode"),
+        "moot.python": (
+            "Finished", "Stream", "acouncil", "arejudge", "arun", "council", "debate", "rejudge",
+            "replay_debate_mode", "run", "run_debate_mode",
+        ),
         "moot.settings": ("Settings",),
         "moot.engine.service": ("Service",),
         "moot.core.format": ("Format",),
@@ -41,13 +61,14 @@ _HOMES = {
         "moot.ports": ("Call", "ModelCard", "Moot", "Reply", "Speaker"),
     }.items()
     for name in names
-}
+}  # fmt: skip
 
 __all__ = [
     "Call", "Debate", "Delta", "Event", "Failure", "Finished", "Format", "InputError", "Limits",
     "ModelCard", "Moot", "MootError", "NotFoundError", "Participant", "ProviderError", "Reply",
-    "Service", "Settings", "Speaker", "StateError", "StatusChanged", "Turn", "TurnCommitted",
-    "Usage", "__version__", "open", "rejudge", "replay_debate_mode", "run", "run_debate_mode",
+    "Service", "Settings", "Speaker", "StateError", "StatusChanged", "Stream", "Turn",
+    "TurnCommitted", "Usage", "__version__", "acouncil", "arejudge", "arun", "council", "debate",
+    "open", "rejudge", "replay_debate_mode", "run", "run_debate_mode",
 ]  # fmt: skip
 
 
@@ -58,3 +79,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'moot' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

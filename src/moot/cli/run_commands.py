@@ -129,7 +129,8 @@ class Fields:
 def run(
     fields: Fields,
     motion: Annotated[
-        str | None, typer.Argument(help="What is debated; - reads it from standard input.")
+        str | None,
+        typer.Argument(metavar="MOTION", help="What is debated; - reads it from standard input."),
     ] = None,
     file: File = None,
     json: Json = False,
@@ -146,7 +147,10 @@ def run(
 
 def council(
     problem: Annotated[
-        str | None, typer.Argument(help="What is to be decided; - reads it from standard input.")
+        str | None,
+        typer.Argument(
+            metavar="PROBLEM", help="What is to be decided; - reads it from standard input."
+        ),
     ] = None,
     problem_option: Annotated[
         str | None, typer.Option("--problem", metavar="TEXT", help="The same, as an option.")
@@ -193,8 +197,10 @@ def council(
     )
 
     async def begin(moot: "Moot") -> "Debate":
+        from moot.core.seating import as_role
+
         seated = await _seated(moot, {**asked, "format": "council"}, model)
-        seats = [_council_seat(seat) for seat in seated.get("participants", ())]
+        seats = [as_role(seat) for seat in seated.get("participants", ())]
         return await moot.council(
             {**asked, **said(participants=seats or None, jury=seated.get("jury"))}
         )
@@ -343,12 +349,6 @@ def _role(text: str) -> dict[str, Any]:
     if not equals or not model.partition(":")[0]:
         raise InputError(f"--role {text}: write it as ROLE=MODEL.", "participants")
     return {"role": role.strip(), "model": model}
-
-
-def _council_seat(seat: dict[str, Any]) -> dict[str, Any]:
-    """A role as a council's own request has it."""
-    provider, _, name = seat["model"].partition(":")
-    return {"role": seat["role"], "model_provider": provider, "model_name": name or None}
 
 
 def _host(text: str | None) -> dict[str, Any] | None:

@@ -1,10 +1,47 @@
-"""One model for a whole debate: every seat that names none gets it."""
+"""Seats from what people write: a model alone, one model for all, a number of jurors."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from moot.core.format import Format
-from moot.core.request import default_cast
+from moot.core.request import NAMES, default_cast
+from moot.errors import InputError
+
+Given = str | Mapping[str, Any]
+"""A model, or the fields of a seat."""
+
+
+def seats(given: Sequence[Given], rules: Format) -> list[Mapping[str, Any]]:
+    """Who is to speak. A model alone takes the next role, or the next name, that nobody has."""
+    if isinstance(given, str):
+        raise InputError(f"participants is a list, for example [{given!r}].", "participants")
+    kind, known = ("role", rules.roster.names) if rules.roster.roles else ("name", NAMES)
+    named = {_called(seat) for seat in given if not isinstance(seat, str)}
+    free = [name for name in known if name.casefold() not in named]
+    if (models := sum(isinstance(seat, str) for seat in given)) > len(free):
+        raise InputError(
+            f"{models} models are too many: {len(free)} seats are free.", "participants"
+        )
+    left = iter(free)
+    return [{kind: next(left), "model": seat} if isinstance(seat, str) else seat for seat in given]
+
+
+def as_seat(given: Given) -> Mapping[str, Any]:
+    """The host, or another whose name follows from the seat."""
+    return {"model": given} if isinstance(given, str) else given
+
+
+def as_jury(given: int | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    return {"size": given} if isinstance(given, int) else given
+
+
+def as_role(seat: Mapping[str, Any]) -> dict[str, Any]:
+    """A seat as a council's own request has it, with its model in two parts."""
+    fields = dict(seat)
+    provider, _, name = str(fields.pop("model", None) or "").partition(":")
+    return (
+        {**fields, "model_provider": provider, "model_name": name or None} if provider else fields
+    )
 
 
 def with_model(asked: Mapping[str, Any], rules: Format, model: str) -> dict[str, Any]:
@@ -24,9 +61,13 @@ def _everybody(given: Sequence[Mapping[str, Any]], rules: Format) -> Sequence[Ma
     """Those that were named, and those whom the format seats if nobody does."""
     if not rules.roster.roles:
         return given or default_cast(rules)
-    named = {str(seat.get("role") or seat.get("name") or "").casefold() for seat in given}
+    named = {_called(seat) for seat in given}
     missing = [role for role in rules.roster.names if role.casefold() not in named]
     return [*given, *({"role": role} for role in missing)]
+
+
+def _called(seat: Mapping[str, Any]) -> str:
+    return str(seat.get("role") or seat.get("name") or "").casefold()
 
 
 def _seat(seat: Mapping[str, Any], model: str) -> dict[str, Any]:
