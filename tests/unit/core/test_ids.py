@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from moot.core.ids import ALPHABET, check_part, is_id, meant, number, stands_for
 from moot.core.times import iso
-from moot.errors import InputError
+from moot.errors import InputError, NotFoundError
 
 moments = st.integers(0, 2**42 - 1)
 letters = st.text(ALPHABET, min_size=6, max_size=6)
@@ -51,6 +51,12 @@ def test_what_no_id_begins_or_ends_with_is_refused(part: str) -> None:
         return
     assert "debate_".startswith(part[:7]) or (len(part) == 6 and set(part) <= set(ALPHABET))
     assert not set(part) & set("%\\*/. ")
+
+
+def test_what_does_not_fit_is_never_meant() -> None:
+    """A server of an older version ignores the part, and answers with whatever is newest."""
+    with pytest.raises(NotFoundError):
+        meant("abcdef", {"debate_20261115_120000_zzzzzz": "Is it?"})
 
 
 def test_no_more_than_ten_candidates_are_told() -> None:
