@@ -10,7 +10,8 @@ from moot.errors import InputError
 
 STDIN = "-"
 File = Annotated[
-    Path | None, typer.Option("--file", metavar="FILE", help="Read it from a file; - as above.")
+    Path | None,
+    typer.Option("--file", metavar="FILE", help="Read it from a file; - is standard input."),
 ]
 
 
