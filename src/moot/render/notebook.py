@@ -30,7 +30,7 @@ def page(debate: Debate, turns: Sequence[Turn], verdict: Mapping[str, Any] | Non
 def _verdict(debate: Debate, turns: Sequence[Turn], verdict: Mapping[str, Any]) -> str:
     told = tell(verdict, voices(debate, turns))
     rows = "".join(
-        f"<li>{escape(part.title)}: {escape(' '.join(part.lines))}</li>"
+        f"<li>{escape(part.title)}: {'<br>'.join(map(escape, part.lines))}</li>"
         for part in told.parts
         if part.title in SHOWN and part.lines
     )
