@@ -10,6 +10,8 @@ from moot.models.providers import VENDORS
 from moot.settings import Settings
 from moot.store.settings_file import PreferencesFile
 
+normalize = VENDORS.normalize
+
 
 @pytest.fixture
 def kept(tmp_path: Path) -> PreferencesFile:

@@ -3,7 +3,12 @@ import type { Format, Providers } from '../api/types'
 
 export const UNDERSTUDY = 'local:understudy'
 const ALIASES: Record<string, string> = { anthropic: 'claude', google: 'gemini' }
-const FAMILIES: Record<string, string> = { claude: 'Claude', openai: 'OpenAI', gemini: 'Gemini' }
+const LABELS: Record<string, string> = { claude: 'Claude', openai: 'OpenAI', gemini: 'Gemini' }
+/** Whose models they are, by what their names hold: many providers serve models of others. */
+const FAMILIES: Record<string, string> = {
+  claude: 'claude', gpt: 'openai', gemini: 'gemini', gemma: 'gemini', grok: 'xai', mistral: 'mistral', mixtral: 'mistral', magistral: 'mistral',
+  deepseek: 'deepseek', llama: 'llama', qwen: 'qwen', kimi: 'moonshot', glm: 'zai',
+} // prettier-ignore
 
 /** A seat that is to be filled; its model is empty if none was named. */
 export interface Seat {
@@ -20,9 +25,16 @@ export interface Voice {
   words: string
 }
 
-function family(model: string): string {
+function providerOf(model: string): string {
   const name = model.split(':')[0]?.trim().toLowerCase() ?? ''
   return ALIASES[name] ?? name
+}
+
+/** Who made a model, as far as its name tells, and otherwise who serves it. */
+function family(model: string): string {
+  const name = model.slice(model.indexOf(':') + 1).toLowerCase()
+  const known = model.includes(':') ? Object.entries(FAMILIES).find(([mark]) => name.includes(mark)) : undefined
+  return known?.[1] ?? providerOf(model)
 }
 
 /** Give each seat without a model one of the default ones, so that families differ if possible. */
@@ -64,10 +76,10 @@ const compare = (a: number[], b: number[]): number => a.map((one, place) => one 
 
 /** A provider alone means its default model. */
 function voice(name: string, asked: string, known: Providers): Voice {
-  const bare = asked.includes(':') ? null : known.items.find((one) => one.provider === family(asked))
+  const bare = asked.includes(':') ? null : known.items.find((one) => one.provider === providerOf(asked))
   const model = bare?.model ?? asked
   if (model === UNDERSTUDY) return { name, model, words: 'the understudy, which is not a model' }
-  const words = FAMILIES[family(model)]
+  const words = LABELS[providerOf(model)]
   return { name, model, words: words && asked && isUsual(model, known) ? words : model || 'the default' }
 }
 
