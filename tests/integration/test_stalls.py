@@ -104,7 +104,7 @@ def test_a_disk_that_cannot_take_a_turn_pauses_the_debate(
             assert debate.failure.message == "The disk is full. Make room, then go on."
             assert len(speaker.calls) == moves.MAX_STALLS
             assert debate.usage.input_tokens == 10 * moves.MAX_STALLS, "each call is counted"
-            with pytest.raises(StateError, match="another model does not help"):
+            with pytest.raises(StateError, match="neither another model nor more time helps"):
                 await service.retry(made.id, "openai:other")
             with pytest.raises(StateError, match=r"no turn to skip\. Resume the debate"):
                 await service.skip(made.id)
