@@ -77,14 +77,13 @@ def written(call: Call) -> dict[str, Any]:
     assert call.schema
     ids = call.schema["properties"]["points"]["items"]["properties"]["speaker"]["enum"]
     first = {turn.actor: turn.number for turn in reversed(call.heard) if turn.kind != "cue"}
-    whole = {
+    return {
         "points": [{"speaker": i, "text": f"{i} holds on.", "turns": [first[i]]} for i in ids],
         "conceded": [{"speaker": ids[0], "text": "It costs more.", "turns": [first[ids[0]], 999]}],
         "open": [{"text": "Nobody knows the <i>price</i>.", "turns": [first[ids[-1]], 0]}],
         "at_issue": {"text": "Whether it pays.", "turns": [first[one] for one in ids[:2]]},
         "summary": "They spoke, and “nobody” <b>moved</b>.",
     }
-    return {name: whole[name] for name in call.schema["properties"]}
 
 
 def well(call: Call) -> str:

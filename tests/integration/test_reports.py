@@ -167,7 +167,7 @@ def test_every_format_ends_with_what_it_comes_to_by_its_own_model(
     assert len(voices.calls) == debate.turn_count + 1
     told = filed(settings, debate.id)
     spoke = [turn for turn in call.heard if turn.kind == "speech"]
-    ada, ben = (next(t.seq for t in spoke if t.actor == who) for who in ("ada", "ben"))
+    ada, ben = (next(t.number for t in spoke if t.actor == who) for who in ("ada", "ben"))
     assert told["takeaways"] == {
         "by": "model",
         "atIssue": {"text": "Whether it pays.", "turns": [ada, ben]},
@@ -222,23 +222,18 @@ def test_a_debate_that_was_stopped_makes_no_further_call(tmp_path: Path) -> None
     assert filed(settings, debate.id)["takeaways"]["by"] == "extraction"
 
 
-@pytest.mark.parametrize(("small", "writer"), [({"openai:a"}, "claude:b"), (None, "openai:a")])
-def test_a_small_model_is_asked_for_less_and_only_if_there_is_no_other(
-    tmp_path: Path, small: set[str] | None, writer: str
+@pytest.mark.parametrize(("small", "writer"), [(SEATS[:1], ["claude:b"]), (SEATS, [])])
+def test_a_small_model_writes_no_report_unasked(
+    tmp_path: Path, small: list[dict[str, str]], writer: list[str]
 ) -> None:
     class Small(Voices):
         def card(self, model: str) -> ModelCard:
-            return replace(super().card(model), small=small is None or model in small)
+            return replace(super().card(model), small=any(model == one["model"] for one in small))
 
     settings, voices = a_home(tmp_path, "own"), Small()
     debate = run(settings, voices, lambda service: hold(service, **OWN["duel"]))
-    (call,) = voices.reports
-    assert call.model == writer
-    assert call.schema
-    assert ("conceded" in call.schema["properties"]) == (small is not None)
-    told = filed(settings, debate.id)["takeaways"]
-    assert (told["by"], told["open"] is None) == ("model", small is None)
-    assert issues(settings, debate.id) == ()
+    assert [call.model for call in voices.reports] == writer
+    assert filed(settings, debate.id)["method"] == ("model" if writer else "extraction")
 
 
 def test_a_debate_s_own_model_is_not_paid_to_write_twice(tmp_path: Path) -> None:

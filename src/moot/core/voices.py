@@ -178,16 +178,16 @@ def check_prices(
 
 def own_writer(debate: Debate, turns: Sequence[Turn], cards: Cards) -> str | None:
     """The model that took part and is to write the report: the host's, otherwise the first
-    participant's, and a small one only if there is no other. None if no model spoke, or if the
-    format has an outcome, which says what a report would.
+    participant's. None if no model spoke, or only small ones, which tell one side and forget the
+    other; or if the format has an outcome, which says what a report would.
     """
     if debate.rules.result is not None:
         return None
     spoke = {turn.actor: turn.model for turn in turns if turn.status == "ok" and turn.model}
     seats = (*filter(None, [debate.host]), *debate.participants)
     models = dict.fromkeys(spoke[seat.id] for seat in seats if seat.id in spoke)
-    found = [card for card in map(cards, models) if card.model != UNDERSTUDY]
-    return min(found, key=lambda card: card.small).model if found else None
+    found = (card for card in map(cards, models) if card.model != UNDERSTUDY and not card.small)
+    return next((card.model for card in found), None)
 
 
 def weak_host(rules: Format, host: Participant | None, cards: Cards) -> str | None:

@@ -63,14 +63,13 @@ class _Job:
     row: ReportRow
     otherwise: ReportState  # how it stands if this is called off
     window: int = 0  # 0: the model's
-    short: bool = False  # the model is small, and is asked for less
     spent: Usage = NO_USAGE  # by this making
     owed: Usage = NO_USAGE  # of that, what is not on record yet
     wrong: ProviderShapeError | None = None
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        asked = reading.prompt(self.debate, self.turns, self.window, short=self.short)
+        asked = reading.prompt(self.debate, self.turns, self.window)
         wrong = self.wrong
         return prompts.repair(asked, wrong.said, wrong.problem) if wrong else asked
 
@@ -228,7 +227,6 @@ class Reporter:
                     "model",
                 )
             job.window = min(job.window or card.window, card.window)
-            job.short = card.small
             call = await asyncio.to_thread(self._call, job)
             if not self._fits(job, call):
                 if isinstance(job.row.read, Reading):
@@ -251,13 +249,13 @@ class Reporter:
         return Call(
             model=job.model,
             messages=job.messages,
-            max_tokens=reading.max_tokens(debate, turns, short=job.short),
+            max_tokens=reading.max_tokens(debate, turns),
             seconds=SECONDS,
             longest=SECONDS,
             debate=debate,
             step=Step(last + 1, "report", debate.seats[0].id, "summary", None, ""),
             heard=tuple(turns),
-            schema=reading.schema(debate, turns, short=job.short),
+            schema=reading.schema(debate, turns),
         )
 
     def _fits(self, job: _Job, call: Call) -> bool:

@@ -24,7 +24,6 @@ MAX_POINT = 400
 SHORTEST_CUT = 160  # characters of a turn; if even those do not fit, turns are left out
 _NAME = 80
 _NOTE = 48  # tokens that the note of what was cut may take
-_SHORT = 1500  # tokens of a debate that a small model reads
 
 
 def _sane(used: Usage) -> Usage:
@@ -54,8 +53,8 @@ class Reading:
     made_at: str
     at_issue: Finding | None = None  # None of a reading from before layout 5, as all that follows
     best: tuple[Finding, ...] = ()  # of each who debated, one
-    conceded: Findings | None = None  # None: it was not asked for
-    open: Findings | None = None
+    conceded: Findings = ()
+    open: Findings = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,31 +86,21 @@ def debaters(debate: Debate, turns: Sequence[Turn]) -> list[str]:
     return [actor for actor in speakers(debate, turns) if actor in seated]
 
 
-def max_tokens(debate: Debate, turns: Sequence[Turn], *, short: bool = False) -> int:
+def max_tokens(debate: Debate, turns: Sequence[Turn]) -> int:
     """What an answer may take."""
-    if short:
-        return min(1024, 240 + 80 * len(debaters(debate, turns)))
     return min(4096, 700 + 260 * len(speakers(debate, turns)))
 
 
-def schema(debate: Debate, turns: Sequence[Turn], *, short: bool = False) -> dict[str, Any]:
-    """The JSON Schema that the model is held to: what was said comes before what follows from it.
-    `short` is for a small model, which is not asked what was conceded and what stays open."""
+def schema(debate: Debate, turns: Sequence[Turn]) -> dict[str, Any]:
+    """The JSON Schema that the model is held to: what was said before what follows from it."""
     debated, spoke = debaters(debate, turns), list(speakers(debate, turns))
-    shape = _object(
+    return _object(
         points=_list(_finding(debated), len(debated)),
         conceded=_list(_finding(spoke), MOST),
         open=_list(_finding(), MOST),
         at_issue=_finding(),
         summary={"type": "string"},
     )
-    return _object(**{name: shape["properties"][name] for name in fields(short)})
-
-
-def fields(short: bool) -> list[str]:
-    """What is asked for, in this order."""
-    asked = ["points", "conceded", "open", "at_issue", "summary"]
-    return [name for name in asked if not short or name not in ("conceded", "open")]
 
 
 def _finding(who: Sequence[str] = ()) -> dict[str, Any]:
@@ -133,16 +122,11 @@ def _object(**properties: Any) -> dict[str, Any]:
     }
 
 
-def prompt(
-    debate: Debate, turns: Sequence[Turn], window: int, *, short: bool = False
-) -> tuple[Message, ...]:
+def prompt(debate: Debate, turns: Sequence[Turn], window: int) -> tuple[Message, ...]:
     """The debate for a model with that window; if it is long, every turn is cut alike."""
     turns = sorted(_told(debate, turns), key=lambda turn: turn.seq)
-    system, ask = _system(debate, turns, short), _ask(debate, short)
-    room = (
-        window - max_tokens(debate, turns, short=short) - estimate(system) - estimate(ask) - _NOTE
-    )
-    room = min(room, _SHORT) if short else room
+    system, ask = _system(debate, turns), _ask(debate)
+    room = window - max_tokens(debate, turns) - estimate(system) - estimate(ask) - _NOTE
     return (Message("system", system), Message("user", f"{_fitted(turns, room)}\n\n{ask}"))
 
 
@@ -154,7 +138,7 @@ def _told(debate: Debate, turns: Iterable[Turn]) -> Iterator[Turn]:
             yield turn
 
 
-def _system(debate: Debate, turns: Sequence[Turn], short: bool) -> str:
+def _system(debate: Debate, turns: Sequence[Turn]) -> str:
     stances = {seat.id: seat.stance for seat in debate.seats}
     host = debate.host.id if debate.host else None
     cast_ = "\n".join(
@@ -162,10 +146,8 @@ def _system(debate: Debate, turns: Sequence[Turn], short: bool) -> str:
         f" ({'host' if actor == host else stances.get(actor, 'neutral')})"
         for actor, name in speakers(debate, turns).items()
     )
-    how = "\n".join(
-        f"- {name}: {_HOW[name].format(debaters=', '.join(debaters(debate, turns)) or 'nobody')}"
-        for name in fields(short)
-    )
+    told = ", ".join(debaters(debate, turns)) or "nobody"
+    how = "\n".join(f"- {name}: {text.format(debaters=told)}" for name, text in _HOW.items())
     return (
         "You write the report of a debate that is over, for somebody who did not hear it. You are "
         "none of its speakers and take no side. You have done well if every speaker would say that "
@@ -198,20 +180,14 @@ _HOW = {
 }
 
 
-def _ask(debate: Debate, short: bool) -> str:
+def _ask(debate: Debate) -> str:
     why = f" ({debate.stop_reason.replace('_', ' ')})" if debate.stop_reason else ""
-    ended = f" The debate is {debate.status}{why}."
     return (
-        f"That was all of it.{ended} Write its report: one JSON object and nothing else, with the "
-        f"fields {', '.join(fields(short))}, in this order. {_LISTS[short]}, "
-        "at_issue is {text, turns}, and summary is a text."
+        f"That was all of it. The debate is {debate.status}{why}. Write its report: one JSON "
+        f"object and nothing else, with the fields {', '.join(_HOW)}, in this order. points and "
+        "conceded are lists of {speaker, text, turns}, open is a list of {text, turns}, at_issue "
+        "is {text, turns}, and summary is a text."
     )
-
-
-_LISTS = (
-    "points and conceded are lists of {speaker, text, turns}, open is a list of {text, turns}",
-    "points is a list of {speaker, text, turns}",
-)  # whole, and short
 
 
 def _fitted(turns: Sequence[Turn], room: int) -> str:
@@ -291,8 +267,8 @@ def read(
         made_at,
         at_issue,
         tuple(best[actor] for actor in debated),
-        held.conceded(told["conceded"]) if "conceded" in told else None,
-        held.open(told["open"]) if "open" in told else None,
+        held.conceded(told.get("conceded")),
+        held.open(told.get("open")),
     )
 
 

@@ -90,16 +90,16 @@ def _objects(value: Any) -> Iterable[dict[str, Any]]:
 def as_read(
     at_issue: Finding,
     best: Iterable[Finding],
-    conceded: Iterable[Finding] | None,
-    open_: Iterable[Finding] | None,
+    conceded: Iterable[Finding],
+    open_: Iterable[Finding],
 ) -> dict[str, Any]:
-    """By a model. What it was not asked for is None."""
+    """By a model."""
     return {
         "by": "model",
         "atIssue": _told(at_issue),
         "best": [_told(one) for one in best],
-        "conceded": None if conceded is None else [_told(one) for one in conceded],
-        "open": None if open_ is None else [_told(one) for one in open_],
+        "conceded": [_told(one) for one in conceded],
+        "open": [_told(one) for one in open_],
     }
 
 

@@ -89,7 +89,7 @@ def test_a_reading_of_before_is_kept_as_it_was() -> None:
     older = {name: kept[name] for name in ("summary", "points", "model", "usage", "made_at")}
     found = reading.decode(json.loads(json.dumps(older)))
     assert isinstance(found, Reading)
-    assert (found.at_issue, found.best, found.conceded, found.open) == (None, (), None, None)
+    assert (found.at_issue, found.best, found.conceded, found.open) == (None, (), (), ())
     made = report(*a_talk(), found, 4)
     assert "takeaways" not in made
     assert reading.of_report(json.loads(json.dumps(made))) == found
@@ -153,22 +153,9 @@ def test_too_much_is_cut() -> None:
     found = read(answered(summary="s " * 9000, points=said, conceded=many, open=many,
                           at_issue={"text": long, "turns": list(range(99))}))  # fmt: skip
     assert len(found.summary) <= MAX_SUMMARY
-    assert found.conceded
-    assert found.open
     assert (len(found.best), len(found.conceded), len(found.open)) == (2, MOST, MOST)
     assert len(found.points[0][1][0].text) <= MAX_POINT
     assert reading.decode(reading.encode(found)) == found
-
-
-def test_what_a_small_model_was_not_asked_for_is_not_told() -> None:
-    whole = answered()
-    short = {name: whole[name] for name in reading.schema(*a_talk(), short=True)["properties"]}
-    assert list(short) == ["points", "at_issue", "summary"]
-    found = read(short)
-    assert (found.conceded, found.open) == (None, None)
-    assert read(answered(conceded=[], open=[])).conceded == ()
-    system, asked = reading.prompt(*a_talk(), 4096, short=True)
-    assert "conceded" not in system.text + asked.text
 
 
 @pytest.mark.parametrize(
