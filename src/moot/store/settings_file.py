@@ -53,7 +53,7 @@ class PreferencesFile:
     def _stamp(self) -> Stamp:
         try:
             seen = self._path.stat()
-        except FileNotFoundError:
+        except OSError:  # there is none, or no home: whoever writes there is told
             return None
         return seen.st_mtime_ns, seen.st_size, seen.st_ino
 
