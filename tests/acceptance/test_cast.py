@@ -329,7 +329,7 @@ def request_of(home: Path, debate_id: str) -> Mapping[str, Any]:
 def test_a_request_is_kept_as_it_was_received(home: Path) -> None:
     council: dict[str, Any] = {
         "problem": "Ship  it?", "outputType": "decision", "maxTurnTokens": 900.0,
-        "participants": [{"role": "Critic", "modelProvider": "ollama", "modelName": "llama3"}],
+        "participants": [{"role": "Critic", "modelProvider": "acme", "modelName": "llama3"}],
     }  # fmt: skip
     asked = {
         "motion": " Ship  it? ", "format": "standard", "host": {}, "options": {"rounds": 1},

@@ -257,7 +257,7 @@ def watch(
 
 
 def stop(id_: Id, json: Json = False) -> None:
-    """Abort a debate: the step in flight is kept, and it ends without a summary."""
+    """Abort a debate, without a summary. The step in flight is kept."""
     _tell(lambda moot: moot.stop(id_), json)
 
 
