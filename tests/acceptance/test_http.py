@@ -37,7 +37,7 @@ LISTED = {
 }  # fmt: skip
 TURN = {
     "seq", "round", "stage", "actor", "name", "kind", "target", "instruction", "text", "data",
-    "status", "error_code", "model", "usage", "started_at", "committed_at",
+    "status", "error_code", "model", "usage", "started_at", "committed_at", "number",
 }  # fmt: skip
 COUNCIL = {"problem": "Should we move?", "output_type": "decision"}
 
