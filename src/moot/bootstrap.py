@@ -15,6 +15,7 @@ from moot.dispatch.inline import InlineDispatcher
 from moot.engine.advance import Advancer
 from moot.engine.broadcast import Stations
 from moot.engine.finish import Filer
+from moot.engine.indexer import Indexer
 from moot.engine.lease import Census, Keeper
 from moot.engine.new_ids import new_id
 from moot.engine.reporting import Reporter
@@ -187,6 +188,7 @@ class Instead:
     dispatcher: Dispatcher | None = None
     census: Census | None = None
     new_id: Callable[[float], str] = new_id
+    index: bool = True  # whether what is said is made searchable
 
 
 def _database(settings: Settings, meter: Meter | None) -> SqlDatabase:
@@ -290,7 +292,9 @@ def _service(
         settings.lease_seconds if apart else 0.0, stations.look if air else None,
         reporter.look, is_dead=keeper.is_dead,
     )  # fmt: skip
+    indexer = Indexer(store, bus, keeper.holding, settings.sweep_seconds)
     return Service(
+        indexer=indexer if instead.index else None,
         store=store, records=records, bus=bus, dispatcher=dispatcher, clock=clock,
         formats=formats, voices=voices, preferences=preferences, advancer=advancer, keeper=keeper,
         supervisor=supervisor, agents=agents, stations=stations, tail=Tail(store, bus),

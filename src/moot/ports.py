@@ -1,13 +1,13 @@
 """The protocols: what the engine needs of the world, and Moot, the single entry point."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeVar
 
 from moot.core import ids, prompts
 from moot.core.change import Change
 from moot.core.course import Plan
-from moot.core.debate import NO_USAGE, Debate, Turn, Usage
+from moot.core.debate import NO_USAGE, Debate, OutcomeKind, Turn, Usage
 from moot.core.events import Delta, Event, Speech
 from moot.core.format import Effort, Format
 from moot.core.preferences import Preferences
@@ -136,12 +136,24 @@ class Search:
 
     statuses: tuple[Status, ...] = ()  # any of these; none given: all
     format: str | None = None
-    words: str = ""  # each of them, or the beginning of one, in the motion or a seat's name
+    words: str = ""
+    """Each of them, or the beginning of one, in the motion, the names of seats, models and the
+    format or, once the debate has ended or paused, in what was said."""
     hidden: tuple[str, ...] = ()  # formats that are switched off
     limit: int = 50
     before: int | None = None  # a page's `next`
     broadcasting: bool = False  # beside `statuses`: what stations air now
     id: str = ""  # the beginning of an id, or its last six characters
+    outcomes: tuple[OutcomeKind, ...] = ()  # any of these
+    model: str | None = None  # the beginning of a model that sits or spoke there, or of its name
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What lists show of a debate beside it."""
+
+    result: str = ""  # what came of it, in one line
+    models: tuple[str, ...] = ()  # of all seats
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +162,7 @@ class Found:
 
     debates: list[Debate]
     next: int | None
+    lines: Mapping[str, Line] = field(default_factory=dict[str, Line], compare=False)  # by id
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +276,19 @@ class Store(Protocol):
 
     async def find(self, search: Search) -> Found:
         """A page of debates, newest first. What it costs does not grow with their number."""
+        ...
+
+    async def lines(self, debates: Sequence[Debate]) -> dict[str, Line]:
+        """What lists show of those debates beside them."""
+        ...
+
+    async def models(self) -> list[str]:
+        """The models that sit or spoke in any debate."""
+        ...
+
+    async def index(self) -> list[str] | None:
+        """Add some of what was said since to what can be searched. Returns the debates of which
+        lists show more now, or None if nothing was left to add."""
         ...
 
     async def turns(self, debate_id: str, after: int = 0) -> list[Turn]: ...
@@ -759,6 +785,10 @@ class Moot(Protocol):
             page = await self.find(replace(search, before=page.next))
             found = [*found, *page.debates]
         return ids.meant(given, {debate.id: debate.motion for debate in found})
+
+    async def models(self) -> list[str]:
+        """The models that sit or spoke in any debate, for `Search.model`."""
+        ...
 
     async def turns(self, debate_id: str, after: int = 0) -> list[Turn]: ...
 

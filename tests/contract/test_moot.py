@@ -53,9 +53,15 @@ class TestRemote(MootContract):
 
 async def everything(moot: Moot, debate_ids: Sequence[str]) -> dict[str, Any]:
     """All that can be read of those debates, and of what there is to choose."""
+    models = await moot.models()
     found = await moot.find()
     return {
-        "list": [codec.listed(debate) | {"place": None} for debate in found.debates],
+        "models": sorted(models),
+        "list": [
+            codec.listed(one, found.lines[one.id].result, found.lines[one.id].models)
+            | {"place": None}
+            for one in found.debates
+        ],
         "records": await moot.records(),
         "formats": [shown(rules) for rules in await moot.formats()],
         "problems": [asdict(problem) for problem in await moot.format_problems()],

@@ -160,9 +160,10 @@ def _shown(service: Service) -> Shown:
     async def shown(debate_id: str) -> bytes | None:
         try:
             debate = await service.get(debate_id)
+            line = await service.line(debate)
         except MootError:  # switched off, or the database is busy: the list has it later
             return None
-        return codec.dumps(codec.listed(debate)).encode("utf-8", "replace")
+        return codec.dumps(codec.listed(debate, line.result)).encode("utf-8", "replace")
 
     return shown
 

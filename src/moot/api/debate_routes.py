@@ -115,7 +115,12 @@ async def list_debates(
     ] = [],  # noqa: B006
     format_: Annotated[str | None, Query(alias="format", max_length=100)] = None,
     q: Annotated[
-        str, Query(max_length=500, description="Words of the motion, or of a speaker's name.")
+        str,
+        Query(
+            max_length=500,
+            description="Words, or their beginnings: of the motion, of the names of speakers, "
+            "models and the format, and of what was said in debates that have ended or paused.",
+        ),
     ] = "",
     id_: Annotated[
         str,
@@ -126,6 +131,13 @@ async def list_debates(
             examples=["x7k2ab"],
         ),
     ] = "",
+    outcome: Annotated[
+        list[core.OutcomeKind], Query(max_length=5, description="Any of these.")
+    ] = [],  # noqa: B006
+    model: Annotated[
+        str | None,
+        Query(max_length=200, description="A model that sits there, or its beginning."),
+    ] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[
         str | None, Query(pattern="^[0-9]{1,19}$", description="`next` of the page before.")
@@ -143,10 +155,18 @@ async def list_debates(
         id=check_part(id_) if id_ else "",
         limit=limit,
         before=before,
+        outcomes=tuple(dict.fromkeys(outcome)),
+        model=model or None,
     )
     found = await moot.service.find(search)
-    items = [codec.listed(debate) for debate in found.debates]
+    items = [codec.listed(one, found.lines[one.id].result) for one in found.debates]
     return as_json({"items": items, "next": str(found.next) if found.next is not None else None})
+
+
+@routes("GET /debates/models", [str])
+async def list_models(moot: Moot) -> Response:
+    """The models that sit or spoke in any debate: what `model` of the list can be"""
+    return as_json({"items": await moot.service.models()})
 
 
 @routes("GET /debates/{debate_id}", Debate)

@@ -22,7 +22,7 @@ from moot.core.preferences import Preferences
 from moot.core.status import FINAL
 from moot.errors import ConflictError, InputError, StateError, StorageError
 from moot.outcome.calibration import Calibration, Hindsight
-from moot.ports import FormatProblem, Found, Moot, Once, ProviderStatus, Search
+from moot.ports import FormatProblem, Found, Line, Moot, Once, ProviderStatus, Search
 from moot.render import report_text
 from moot.render.export import Kind
 from moot.wire import codec, sse
@@ -192,8 +192,15 @@ class Remote(Moot):
             "id": search.id or None,
             "limit": min(search.limit, PAGE),
             "cursor": search.before,
+            "outcome": list(search.outcomes),
+            "model": search.model,
         }
         return await self._wire.call(_found, "GET", "/debates", params=params)
+
+    async def models(self) -> list[str]:
+        return await self._wire.call(
+            lambda said: [visible(str(model)) for model in said["items"]], "GET", "/debates/models"
+        )
 
     async def turns(self, debate_id: str, after: int = 0) -> list[Turn]:
         path, params = f"{_path(debate_id)}/turns", {"after": after}
@@ -434,7 +441,14 @@ def _debate(said: Any) -> Debate:
 
 def _found(said: Any) -> Found:
     after = said["next"]
-    return Found(items(codec.read_listed)(said), None if after is None else int(after))
+    lines = {str(item["id"]): _line(item) for item in said["items"]}
+    return Found(items(codec.read_listed)(said), None if after is None else int(after), lines)
+
+
+def _line(said: Any) -> Line:
+    """An older server tells of neither."""
+    models = said.get("models", ())
+    return Line(visible(str(said.get("result", ""))), tuple(visible(str(one)) for one in models))
 
 
 def _defaults(said: Any) -> tuple[str, ...]:

@@ -258,6 +258,12 @@ class Debate:
         """Everyone who may speak, the host first."""
         return (self.host, *self.participants) if self.host else self.participants
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models of all seats, the jury's too, each once."""
+        jurors = self.jury.seats if self.jury else ()
+        return tuple(dict.fromkeys(seat.model for seat in (*self.seats, *jurors)))
+
     def seat(self, participant_id: str) -> Participant:
         for seat in (*self.seats, *(self.jury.seats if self.jury else ())):
             if seat.id == participant_id:

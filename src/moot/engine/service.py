@@ -20,6 +20,7 @@ from moot.engine.advance import Advancer
 from moot.engine.broadcast import Stations
 from moot.engine.finish import Filer, at_rest
 from moot.engine.inbox import Subscription
+from moot.engine.indexer import Indexer
 from moot.engine.lease import Keeper
 from moot.engine.outdated import behind
 from moot.engine.reporting import Reporter
@@ -52,6 +53,7 @@ from moot.ports import (
     FormatProblem,
     Formats,
     Found,
+    Line,
     Listener,
     ModelCard,
     Moot,
@@ -99,6 +101,7 @@ class Service(Moot):
         tail: Tail,
         filer: Filer,
         reporter: Reporter,
+        indexer: Indexer | None,
         new_id: Callable[[float], str],
         replay: Callable[[str], dict[str, Any]],
     ) -> None:
@@ -118,6 +121,7 @@ class Service(Moot):
         self._keeper = keeper
         self._filer = filer
         self._reporter = reporter
+        self._indexer = indexer
         self._new_id = new_id
         self._replay = replay
         self._closed = False
@@ -135,6 +139,8 @@ class Service(Moot):
         self._closed = True
         await self.tail.close()
         await self.supervisor.close()
+        if self._indexer:
+            await self._indexer.close()
         await self._reporter.close()
         await self._keeper.close()
         await self._dispatcher.close()
@@ -372,6 +378,8 @@ class Service(Moot):
 
     def recover(self, found: Callable[[str], None]) -> None:
         self.supervisor.start(found)
+        if self._indexer:
+            self._indexer.start()
 
     # --- reads ---
 
@@ -382,7 +390,15 @@ class Service(Moot):
         return debate
 
     async def find(self, search: Search | None = None) -> Found:
-        return await self._store.find(replace(search or Search(), hidden=self._formats.disabled))
+        search = replace(search or Search(), hidden=self._formats.disabled)
+        if self._indexer and (search.words or search.model):
+            await self._indexer.catch_up()
+        return await self._store.find(search)
+
+    async def models(self) -> list[str]:
+        if self._indexer:
+            await self._indexer.catch_up()
+        return await self._store.models()
 
     async def turns(self, debate_id: str, after: int = 0) -> list[Turn]:
         await self.get(debate_id)
@@ -542,6 +558,10 @@ class Service(Moot):
     async def actions(self, debate_id: str) -> list[dict[str, Any]]:
         """What a council decided to do next."""
         return await self._store.actions(check_id(debate_id))
+
+    async def line(self, debate: Debate) -> Line:
+        """What lists show of a debate beside it."""
+        return (await self._store.lines([debate]))[debate.id]
 
     async def reports(self, debate_ids: Sequence[str]) -> dict[str, ReportRow]:
         """How the reports of those debates stand, of those that have ended."""

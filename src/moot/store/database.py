@@ -178,6 +178,10 @@ _TROUBLE = {
     ("full", "disk i/o"): "The disk that holds {home} is full or failing. Make room, then go on.",
     ("readonly", "read-only"): "{path} cannot be written. Check its permissions, or set MOOT_HOME.",
     ("unable to open",): "{path} cannot be opened. Check its permissions, or set MOOT_HOME.",
+    ("no such module: fts5",): (
+        "The SQLite of this Python has no full-text search (FTS5), which moot needs. Use a Python "
+        "from python.org, uv or your distribution, or set MOOT_DATABASE_URL to a Postgres."
+    ),
     ("locked",): "{path} is locked by another program. Try again when it is done.",
     ("not a database", "malformed"): (
         "{path} is damaged or not a database. Restore a copy, or move it away."

@@ -16,6 +16,7 @@ from moot.store.tables import events, runs, turns
 from moot.wire import codec
 
 LOGGED = 10_000  # entries that one look at the log of all debates gives
+CHANGES = 1_000  # the same, of a look for what is to be added to the search
 
 _SAME = same(Turn, turns, "data")
 ADD_TURN = adding(turns)
@@ -42,8 +43,15 @@ _settled = text(
     " OR debate_events.xmin = CAST(pg_current_xact_id_if_assigned() AS xid))"
 )
 _logged = _entry.where(events.c.id > bindparam("after")).order_by(events.c.id).limit(LOGGED)
+_changes = (
+    select(events.c.id, events.c.debate_id, events.c.type)
+    .where(events.c.id > bindparam("after"))
+    .order_by(events.c.id)
+    .limit(CHANGES)
+)
 _last = _entry.order_by(events.c.id.desc()).limit(1)
 LOGGED_AFTER = Query({"sqlite": _logged, "postgresql": _logged.where(_settled)})
+CHANGES_AFTER = Query({"sqlite": _changes, "postgresql": _changes.where(_settled)})
 LAST_LOGGED = Query({"sqlite": _last, "postgresql": _last.where(_settled)})
 LAST_SEQ = Query(
     select(events.c.seq)

@@ -24,7 +24,7 @@ from moot.outcome.result import result
 from moot.ports import ReportRow
 from moot.render import packet_text, report
 from moot.render.reading import Read, Reading, encode
-from moot.store import attempts, log, outcomes, reports, runs, tables
+from moot.store import attempts, indexing, log, outcomes, reports, runs, tables
 from moot.store.files import Folder
 from moot.store.formats import switched_off
 from moot.store.query import Connection, Query, SqlDatabase, by
@@ -316,6 +316,7 @@ def catch_up(conn: Connection, replay: Replay) -> bool:
     before = rows_of(conn, debate.id)
     if before is None or before.debate.last_seq >= debate.last_seq:
         return False
+    indexing.forget(conn, before.debate, before.turns)
     for query in FORGET:
         query.run(conn, {"debate_id": debate.id})
     # whoever still has the debate in hand is fenced off; what its calls cost stays on record

@@ -18,7 +18,7 @@ INDEXED = 10  # letters of a word's beginning that debate_search keeps lists for
 LONGEST = 64  # letters by which words are told apart
 
 _WORD = re.compile(r"[^\W_]+")
-_COLUMNS = ("number", "status", "format", "motion", "participants", "host")
+_COLUMNS = ("number", "status", "format", "outcome", "motion", "participants", "host")
 _SELECT = f"SELECT {', '.join(f'runs.{name}' for name in _COLUMNS)} FROM "  # noqa: S608  names of ours
 
 
@@ -53,19 +53,26 @@ MATCHING = Query(
 )
 
 
-def words(text_: str) -> list[str]:
-    """Each word of a text once, without case and accents; letters and digits are all they have."""
+def folded(text_: str) -> str:
+    """A text without case and accents."""
     if not text_.isascii():
         apart = unicodedata.normalize("NFKD", text_)
         text_ = "".join(letter for letter in apart if not unicodedata.combining(letter))
-    found = _WORD.findall(text_.casefold())
+    return text_.casefold()
+
+
+def words(text_: str) -> list[str]:
+    """Each word of a text once, without case and accents; letters and digits are all they have."""
+    found = _WORD.findall(folded(text_))
     return list(dict.fromkeys(word[:LONGEST] for word in found))
 
 
 def words_of(row: Mapping[str, Any]) -> list[str]:
-    """What a debate is found by: its motion, and the names at the table."""
+    """What a debate is found by from its beginning: its motion, its format, and who sits at the
+    table with which model."""
     seats = [*json.loads(row["participants"]), *json.loads(row["host"] or "[]")]
-    return words(" ".join([row["motion"], *(seat["name"] for seat in seats)]))
+    names = [word for seat in seats for word in (seat["name"], seat.get("model", ""))]
+    return words(" ".join([row["motion"], row.get("format", ""), *names]))
 
 
 def add(conn: Connection, number: int, words_: Iterable[str]) -> None:

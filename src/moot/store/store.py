@@ -8,7 +8,7 @@ from moot.core.debate import Debate, Turn
 from moot.errors import DuplicateError
 from moot.ports import Once, ReportRow
 from moot.render.reading import Read
-from moot.store import attempts, hindsight, keys, lists, log, outcomes, reports, runs
+from moot.store import attempts, hindsight, indexing, keys, lists, log, outcomes, reports, runs
 from moot.store.database import Database
 from moot.store.query import Connection, OnDatabase, SqlDatabase, reads, writes
 
@@ -76,6 +76,8 @@ class SqlStore(OnDatabase):
 
     load = reads(runs.load)
     find = reads(lists.find)
+    lines = reads(lists.lines)
+    models = reads(lists.models)
     turns = reads(log.turns_after)
     events = reads(log.events_after)
     last_seq = reads(log.last_seq)
@@ -101,6 +103,12 @@ class SqlStore(OnDatabase):
 
     async def ping(self) -> None:
         await self.database.ping()
+
+    async def index(self) -> list[str] | None:
+        batch = await self.database.read(indexing.pending)  # read, and made into words, beside
+        if batch is None:
+            return None
+        return await self.database.write(lambda conn: indexing.add(conn, batch))
 
     async def create(
         self, debate: Debate, change: Callable[[Debate], Change], once: Once | None = None

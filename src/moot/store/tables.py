@@ -101,6 +101,7 @@ Index("debate_runs_number", runs.c.number, unique=True)
 Index("debate_runs_status", runs.c.status, runs.c.number)
 Index("debate_runs_format", runs.c.format, runs.c.number)
 Index("debate_runs_format_status", runs.c.format, runs.c.status, runs.c.number)
+_partial("debate_runs_outcome", "outcome IS NOT NULL", runs.c.outcome, runs.c.number)
 _partial("debate_runs_unfinished", "status IN ('queued', 'running', 'ending')", runs.c.id)
 _partial("debate_runs_unfiled", "ended_at IS NOT NULL AND files_seq = 0", runs.c.id)
 Index("debate_runs_leased", runs.c.lease_owner)
@@ -126,6 +127,42 @@ SEARCH = {
         CREATE INDEX debate_search_words ON debate_search USING gin (words)""",
 }
 _made_with(metadata, SEARCH)
+
+# All words of the debates that have come to rest, what was said in them too: see said.py. Only
+# words of three letters and more are found by their beginning, and it is the common ones that need
+# a list of debates per beginning.
+SAID = {
+    "sqlite": """
+        CREATE VIRTUAL TABLE debate_said USING fts5(
+            words, content='', columnsize=0, detail=none, tokenize='ascii', prefix='3 4 5 6'
+        )""",
+    "postgresql": """
+        CREATE TABLE debate_said (number BIGINT PRIMARY KEY, words TSVECTOR NOT NULL);
+        CREATE INDEX debate_said_words ON debate_said USING gin (words)""",
+}
+_made_with(metadata, SAID)
+
+models = Table(
+    "debate_models",  # who sits or spoke in which debate
+    metadata,
+    Column("model", Text, primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),  # of the debate
+)
+
+lines = Table(
+    "debate_lines",  # what lists show of a debate at rest, and how far its words are in debate_said
+    metadata,
+    Column("debate_id", Text, primary_key=True),
+    *_integers("seq"),
+    *_texts("support"),  # how many stood for what was selected
+)
+
+indexed = Table(
+    "debate_indexed",  # up to which entry of the log debates were looked at for their words
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("position", BigInteger, nullable=False),
+)
 
 turns = Table(
     "debate_turns",
@@ -176,6 +213,14 @@ events = Table(
     *_perhaps("data"),  # JSON of what is not a turn
 )
 Index("debate_events_seq", events.c.debate_id, events.c.seq, unique=True)
+# SQLite gives the highest ids again once their rows are gone: what comes next must be looked at.
+ID_GIVEN_BACK = {
+    "sqlite": """
+        CREATE TRIGGER debate_events_given_back AFTER DELETE ON debate_events
+        WHEN OLD.id > coalesce((SELECT max(id) FROM debate_events), 0)
+        BEGIN UPDATE debate_indexed SET position = OLD.id - 1 WHERE position >= OLD.id; END"""
+}
+_made_with(metadata, ID_GIVEN_BACK)
 
 attempts = Table(
     "debate_attempts",

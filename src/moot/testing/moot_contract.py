@@ -298,8 +298,22 @@ class MootContract:
             assert found == [debate.id for debate in reversed(made)]
             for search, count in ((Search(words="good c"), 1), (Search(format="duel"), 0),
                                   (Search(statuses=("scheduled",)), 5),
+                                  (Search(outcomes=("decided",)), 0), (Search(model="x"), 0),
                                   (Search(broadcasting=True), 0)):  # fmt: skip
                 assert len((await one.find(search)).debates) == count
+
+    @in_loop
+    async def test_what_was_said_is_found_by_its_words_and_models(self, moot: Open) -> None:
+        async with moot(Stage()) as one:
+            debate = await one.create("Who speaks?", format="duel")
+            await one.wait(debate.id)
+            while not (found := await one.find(Search(words="roun in"))).debates:
+                await asyncio.sleep(0.05)  # it is added in the background
+            assert [each.id for each in found.debates] == [debate.id]
+            assert found.lines[debate.id].models == debate.models
+            assert set(await one.models()) >= set(debate.models)
+            for search in (Search(model=debate.models[0]), Search(words="round", model="local")):
+                assert [each.id for each in (await one.find(search)).debates] == [debate.id]
 
     @in_loop
     async def test_a_council_leaves_a_packet_a_report_and_a_record(self, moot: Open) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import delete
 
 from moot.core import moves, verbs
 from moot.core.change import Attempt, Ended
-from moot.core.debate import Cursor, Debate, Decision, Failure, Phase, Turn, Usage
+from moot.core.debate import Cursor, Debate, Decision, Failure, OutcomeKind, Phase, Turn, Usage
 from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.format import Format
 from moot.core.ids import ALPHABET
@@ -22,7 +22,7 @@ from moot.core.status import STATUSES, Status
 from moot.errors import ConflictError, NotFoundError
 from moot.ports import Found, Once, ReportRow, Search
 from moot.render.reading import Point, Reading
-from moot.store import attempts, keys, lists, log, reports, runs, tables
+from moot.store import attempts, indexing, keys, lists, log, reports, runs, tables
 from moot.store.query import Connection, Query
 from moot.store.store import apply, filed
 
@@ -135,6 +135,62 @@ def pages(
         found = lists.find(conn, replace(search, before=found.next))
         all_.append(found.debates)
     return all_
+
+
+NARROWED: list[tuple[Search, Callable[[int], bool]]] = [
+    (Search(outcomes=("decided",)), lambda n: n % 4 == 0),
+    (Search(outcomes=("decided", "deadlock")), lambda n: n % 4 in (0, 2)),
+    (Search(outcomes=("no_verdict",)), lambda n: False),
+    (Search(model="vendor:m1"), lambda n: n % 3 == 1),
+    (Search(model="M1"), lambda n: n % 3 == 1),
+    (Search(model="vendor"), lambda n: True),
+    (Search(model="local:understudy"), lambda n: True),
+    (Search(model="ven dor"), lambda n: False),
+    (Search(model="m2", outcomes=("contested",)), lambda n: n % 3 == 2 and n % 4 == 1),
+    (Search(model="m0", format="walk"), lambda n: n % 3 == 0),
+    (Search(model="m0", hidden=("walk",)), lambda n: False),
+    (Search(outcomes=("decided",), hidden=("walk",)), lambda n: n % 4 == 0 and n % 3 > 0),
+    (Search(outcomes=("decided",), statuses=("failed",)), lambda n: False),
+]
+"""Searches, and which debates each gives: outcomes take turns of four, models and formats of
+three."""
+
+
+def at_rest(conn: Connection, number: int, *texts: str, **changes: object) -> Debate:
+    """A debate in which that was said, and which has ended then; its words are not added yet."""
+    seq = len(texts) + 1
+    ended = {"status": "completed", "last_seq": seq, "ended_at": AT}
+    debate = one_of_many(number).but(**{**ended, **changes})
+    runs.create(conn, debate)
+    for place, text in enumerate(texts, 1):
+        log.add(conn, debate.id, TurnCommitted(debate.id, a_turn(place, round=place, text=text)))
+    log.add(conn, debate.id, over(debate))
+    return debate
+
+
+def over(debate: Debate) -> StatusChanged:
+    return StatusChanged(
+        debate.id, debate.last_seq, AT, debate.status, None, None, None, None, 0, 0, False
+    )
+
+
+def index(conn: Connection) -> int:
+    """Add all that is missing to the search; how many steps that took."""
+    steps = 0
+    while batch := indexing.pending(conn):
+        indexing.add(conn, batch)
+        steps += 1
+    return steps
+
+
+def found(conn: Connection, words: str, limit: int = 50) -> list[int]:
+    """The debates that hold those words, by the number that each motion ends with."""
+    debates = lists.find(conn, Search(words=words, limit=limit)).debates
+    return [_number(debate) for debate in debates]
+
+
+def _number(debate: Debate) -> int:
+    return int(debate.motion.rpartition("number")[2])
 
 
 class StoreContract:
@@ -475,3 +531,137 @@ class StoreContract:
         assert log.last_logged(conn) == positions[-1]
         assert log.logged(conn, positions[1]) == logged[2:]
         assert log.logged(conn, positions[-1]) == []
+
+    # --- what was said ---
+
+    def test_what_was_said_is_found(self, conn: Connection) -> None:
+        at_rest(conn, 1, "Vacuuming is what Postgres asks for.", "Crème brûlée, naïvely.")
+        at_rest(conn, 2, "A vacuum costs little, says R.")
+        assert found(conn, "vacuum") == [], "it is added later"
+        index(conn)
+        assert found(conn, "vacuum") == [2, 1], "newest first"
+        assert found(conn, "VACUUM", limit=1) == [2]
+        for words in ("vacuuming", "vacuumi post", "creme brul", "naively motion", "POSTGRES ada"):
+            assert found(conn, words) == [1], words
+        assert found(conn, "understudy costs") == [2], "a model, and what it said"
+        assert found(conn, "walk post") == [], "a format is found like a word"
+        assert found(conn, "talk post") == [1]
+        assert found(conn, "r") == [2], "a short word is found if it is whole"
+        assert found(conn, "po") == []
+        for words in ("acuum", "vacuums", "postgres costs", "vacuum nowhere"):
+            assert found(conn, words) == [], words
+        for words in HOSTILE:
+            assert found(conn, words) == [], ascii(words[:20])
+
+    def test_scripts_without_spaces_are_found_by_any_part(self, conn: Connection) -> None:
+        at_rest(conn, 1, "我们应该使用数据库，因为它可靠。")
+        at_rest(conn, 2, "データベースはGPT5より速いです。")
+        at_rest(conn, 3, "ฐานข้อมูลนี้เร็วมาก")
+        at_rest(conn, 4, "데이터베이스는 빠릅니다. हिन्दी में डेटाबेस तेज़ है।")
+        index(conn)
+        for words, number in (
+            ("数据库", 1), ("据", 1), ("应该使用", 1), ("可靠 数据", 1),
+            ("ベース", 2), ("ﾍﾞｰｽ", 2), ("gpt5", 2), ("速い", 2),
+            ("ข้อมูล", 3), ("เร็ว", 3),
+            ("데이터", 4), ("빠릅", 4), ("हिन्दी", 4), ("डेटा", 4),
+        ):  # fmt: skip
+            assert found(conn, words) == [number], words
+        for words in ("数库", "库据", "データース", "베이스", "न्दी"):
+            assert found(conn, words) == [], words
+
+    def test_a_search_is_narrowed_by_all_that_a_list_is(self, conn: Connection) -> None:
+        kinds: tuple[OutcomeKind | None, ...] = ("decided", "contested", "deadlock", None)
+        for number in range(24):
+            kind = kinds[number % 4]
+            model = f"vendor:m{number % 3}"
+            debate = one_of_many(number)
+            seats = tuple(replace(seat, model=model) for seat in debate.participants)
+            outcome = Decision(0.5, 0.5, "Yes", kind) if kind else None
+            at_rest(conn, number, "It is so.", participants=seats, outcome=outcome)
+        index(conn)
+        for search, fits_ in NARROWED:
+            expected = [number for number in range(23, -1, -1) if fits_(number)]
+            for words in ("", "so", "motion"):
+                for limit in (1, 5, 100):
+                    all_ = pages(conn, replace(search, words=words, limit=limit))
+                    got = [_number(debate) for page in all_ for debate in page]
+                    assert got == expected, (search, words, limit)
+        known = ["local:understudy", "vendor:m0", "vendor:m1", "vendor:m2"]
+        assert sorted(lists.models(conn)) == known
+
+    def test_whatever_is_left_undone_is_done_later(
+        self, conn: Connection, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(indexing, "AT_ONCE", 2)
+        for number in range(9):
+            at_rest(conn, number, f"Said in it: word{number}.")
+        batch = indexing.pending(conn)
+        assert batch
+        assert indexing.pending(conn) == batch, "who dies before it is added has done nothing"
+        assert len(indexing.add(conn, batch)) == 2
+        assert indexing.add(conn, batch) == [], "another process has added it"
+        assert found(conn, "said") == [1, 0]
+        assert index(conn) >= 3
+        assert found(conn, "said") == list(range(8, -1, -1))
+        assert indexing.pending(conn) is None
+        assert index(conn) == 0
+
+    def test_a_debate_that_goes_on_is_read_when_it_rests_again(self, conn: Connection) -> None:
+        debate = at_rest(conn, 1, "First came this.", status="paused", ended_at=None)
+        index(conn)
+        assert found(conn, "came") == [1]
+        going_on = debate.but(status="running", last_seq=4)
+        runs.change(conn, debate, going_on)
+        log.add(conn, debate.id, replace(over(going_on), seq=3))
+        log.add(conn, debate.id, TurnCommitted(debate.id, a_turn(4, round=4, text="Then that.")))
+        index(conn)
+        assert found(conn, "then") == [], "it is under way"
+        ended = going_on.but(status="stopped", last_seq=5, ended_at=AT)
+        runs.change(conn, going_on, ended)
+        log.add(conn, debate.id, over(ended))
+        index(conn)
+        assert found(conn, "then came") == [1]
+
+    def test_what_is_replaced_is_forgotten(self, conn: Connection) -> None:
+        debate = at_rest(conn, 1, "Older words.")
+        index(conn)
+        assert found(conn, "older") == [1]
+        indexing.forget(conn, debate, log.turns_after(conn, debate.id))
+        assert found(conn, "older") == []
+        for table in (tables.turns, tables.events):
+            Query(delete(table).where(table.c.debate_id == debate.id)).run(conn)
+        log.add(conn, debate.id, TurnCommitted(debate.id, a_turn(1, text="Newer words.")))
+        log.add(conn, debate.id, over(debate))
+        index(conn)
+        assert found(conn, "newer") == [1], "though SQLite gave it the ids of the entries before"
+        assert found(conn, "older") == []
+
+    def test_a_row_that_cannot_be_read_keeps_nothing_else_out(self, conn: Connection) -> None:
+        damaged = at_rest(conn, 1, "Never to be read.")
+        conn.driver.execute("UPDATE debate_runs SET limits = '?'")
+        at_rest(conn, 2, "Well to be read.")
+        index(conn)
+        assert found(conn, "read") == [2]
+        Query(delete(tables.runs).where(tables.runs.c.id == damaged.id)).run(conn)
+        assert found(conn, "read") == [2]
+
+    def test_a_debate_may_say_more_than_an_index_holds(self, conn: Connection) -> None:
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        many = " ".join(f"{a}{b}{c}" * 21 for a in letters for b in letters for c in letters)
+        at_rest(conn, 1, f"Before. {many}")
+        at_rest(conn, 2, "Afterwards.")
+        index(conn)
+        assert found(conn, "before") == [1]
+        assert found(conn, "afterwards") == [2]
+
+    def test_lists_say_what_came_of_a_debate(self, conn: Connection) -> None:
+        won = at_rest(conn, 1, "So.", outcome=Decision(0.8, 0.5, "Postgres", "decided"))
+        told = at_rest(conn, 2, "So.")
+        reports.keep(conn, ReportRow(told.id, "made", "extraction", None, "They agreed."))
+        seen = lists.find(conn, Search()).lines
+        assert seen[won.id].result == "Decided: Postgres"
+        assert seen[told.id].result == "They agreed."
+        assert seen[won.id].models == won.models
+        index(conn)
+        conn.driver.execute("UPDATE debate_lines SET support = '4 of 5'")
+        assert lists.find(conn, Search()).lines[won.id].result == "Decided: Postgres, 4 of 5"

@@ -6,7 +6,7 @@ or TypeError, and one that is nested absurdly deep RecursionError.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cache, lru_cache
 from operator import attrgetter
@@ -24,6 +24,8 @@ from moot.wire import shapes
 _DELTA = tuple(field.name for field in fields(Delta) if field.name != "debate_id")
 _delta_values = attrgetter(*_DELTA)
 _NAMES = tuple(field.name for field in fields(Debate))
+_LATER: dict[str, Any] = {"place": None, "outcome": None, "result": "", "models": ()}
+"""What an older server does not say of the debates in a list."""
 
 
 class UnknownEventError(LookupError):
@@ -83,14 +85,16 @@ def debate(value: Debate, shape: Any = shapes.ShownDebate) -> dict[str, Any]:
     )
 
 
-def listed(value: Debate) -> dict[str, Any]:
-    """A debate as lists show it."""
+def listed(value: Debate, result: str = "", models: Sequence[str] | None = None) -> dict[str, Any]:
+    """A debate as lists show it, with what came of it. The models are those of its seats, unless
+    somebody else knows them."""
     number, stage = schedule.here(value)
     place = schedule.heading(value, number, stage)
     progress = _progress(value)
     return filled(
-        shapes.ListedDebate, value, stage=stage, round=number, place=place, progress=progress
-    )
+        shapes.ListedDebate, value, stage=stage, round=number, place=place, progress=progress,
+        result=result, models=value.models if models is None else tuple(models),
+    )  # fmt: skip
 
 
 def _progress(value: Debate) -> shapes.Progress:
@@ -128,7 +132,7 @@ def read_debate(said: Mapping[str, Any], rules: Any, received: Any = None) -> De
 
 def read_listed(said: Mapping[str, Any]) -> Debate:
     """A debate as lists show it: of its rules it has the name, and nobody sits in it."""
-    known = adapter(shapes.ListedDebate).validate_python({"place": None, "outcome": None, **said})
+    known = adapter(shapes.ListedDebate).validate_python({**_LATER, **said})
     total = known["progress"]["total"]
     return Debate(
         **{name: known[name] for name in shapes.ListedDebate.__annotations__ if name in _NAMES},

@@ -80,6 +80,8 @@ class ListedDebate(TypedDict):
     progress: Progress
     degraded: bool
     outcome: Annotated[Decision | None, Field(description="What was decided, once it is.")]
+    result: Annotated[str, Field(description="What came of it, or who speaks, in one line.")]
+    models: Annotated[tuple[str, ...], Field(description="Of all seats, each once.")]
     stop_reason: StopReason | None
     failure: Failure | None
     usage: Usage

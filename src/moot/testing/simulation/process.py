@@ -78,6 +78,7 @@ class Process:
             dispatcher=PostDispatcher(self, world.post) if apart else InlineDispatcher(),
             census=SimulatedCensus(self),
             new_id=world.new_id,
+            index=False,  # no rule is about it, and every seed would tell another story
         )
         try:
             async with open_service(
