@@ -727,7 +727,7 @@ def test_list_and_show(home: Path, whole: dict[str, Any]) -> None:
     row = next(row for row in rows if row["id"] == whole["id"])
     assert set(row) == {
         "id", "motion", "format", "status", "stage", "round", "progress", "degraded", "outcome",
-        "created_at", "updated_at",
+        "result", "models", "usage", "created_at", "updated_at",
     }  # fmt: skip
     assert (row["status"], row["progress"]) == ("completed", {"done": 6, "total": 6})
     assert len(json_of(moot(home, "list", "--json", "--limit", "1"))) == 1
@@ -754,7 +754,18 @@ def test_show_uses_the_pager_on_a_terminal_alone(home: Path, whole: dict[str, An
 
 def test_a_narrow_pipe_still_shows_whole_ids(home: Path, whole: dict[str, Any]) -> None:
     listed = moot(home, "list", "--limit", "100", env={"COLUMNS": "80"})
-    assert whole["id"] in listed.stdout
+    (line,) = [line for line in listed.stdout.splitlines() if whole["id"] in line]
+    cells = line.split("\t")
+    assert cells[:4] == [whole["created_at"], whole["id"], "completed", whole["format"]]
+    assert cells[-1] == whole["motion"]
+    assert "\x1b" not in listed.stdout
+    said = max(whole["turns"][-1]["text"].split(), key=len)
+    by_words = moot(home, "list", *said.split("-"), "--model", "local", "--status", "completed")
+    assert whole["id"] in by_words.stdout, "what was said is found by the next command"
+    assert "No debates match." in moot(home, "list", "--model", "nobody").stdout
+    refused = moot(home, "list", "--outcome", "odd")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "There is no outcome 'odd'; there are decided" in refused.stderr
 
 
 def test_an_empty_home(tmp_path: Path) -> None:

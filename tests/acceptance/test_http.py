@@ -180,7 +180,7 @@ _count = iter(range(10**6))
 
 
 def motion(word: str = "Ask") -> str:
-    return f"{word} {next(_count)}: should we ship on Fridays?"
+    return f"{word} item{next(_count)}: should we ship on Fridays?"
 
 
 @contextmanager
@@ -410,10 +410,35 @@ def test_list(scene: Scene) -> None:
     assert [item["id"] for item in rest["items"]] == [ids[0]]
     assert rest["next"] is None
     for item in page["items"]:
+        beside = {"result": item.pop("result"), "models": item.pop("models")}
         assert item.keys() == LISTED | {"stop_reason", "failure", "usage", "place", "outcome"}
         whole = scene.get(f"/debates/{item['id']}")
         assert item == {name: whole[name] for name in item}
         assert item["progress"].keys() == {"done", "total"}
+        assert beside["models"] == list({seat["model"]: 0 for seat in whole["participants"]})
+        assert bool(beside["result"]) == (item["status"] == "completed")
+
+
+def test_list_by_outcome_model_and_what_was_said(scene: Scene) -> None:
+    word = f"okapi{next(_count)}"
+    made = scene.http.post("/debates/council", json={"problem": word, "output_type": "decision"})
+    council = scene.wait(made.json()["id"])
+    kind, model = council["outcome"]["outcome"], council["participants"][0]["model"]
+
+    def found(**query: Any) -> list[dict[str, Any]]:
+        return scene.get("/debates", **{"q": word, **query})["items"]
+
+    assert found(outcome=kind)
+    assert not found(outcome="no_verdict")
+    until(lambda: bool(found(model=model)))  # it is added in the background
+    (item,) = found(model=model, outcome=[kind, "no_verdict"])
+    name = {"decided": "Decided", "contested": "Contested"}.get(kind, "")
+    assert item["result"].startswith(name)
+    assert not found(model="nobody")
+    said = scene.get(f"/debates/{council['id']}/turns")["items"][0]["text"]
+    rare = max(said.split(), key=len)
+    assert [each["id"] for each in found(q=f"{word} {rare}")] == [council["id"]]
+    assert model in scene.get("/debates/models")["items"]
 
 
 def test_pages_while_others_are_made(scene: Scene) -> None:

@@ -61,6 +61,12 @@ class Debates(TypedDict):
     next: Annotated[str | None, Field(description="`cursor` of the next page; null: no more.")]
 
 
+class Models(TypedDict):
+    """The models that sit or spoke in any debate."""
+
+    items: list[str]
+
+
 def whole_number(text: str) -> int | None:
     """The number that a text is, blanks around it aside, or None. However many digits it has, one
     beyond every log is as good as the next."""
@@ -163,7 +169,7 @@ async def list_debates(
     return as_json({"items": items, "next": str(found.next) if found.next is not None else None})
 
 
-@routes("GET /debates/models", [str])
+@routes("GET /debates/models", Models)
 async def list_models(moot: Moot) -> Response:
     """The models that sit or spoke in any debate: what `model` of the list can be"""
     return as_json({"items": await moot.service.models()})

@@ -6,29 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moot.cli.ask import (
-    ID_HELP,
-    Id,
-    Json,
-    Output,
-    ask,
-    filed_id,
-    ids,
-    print_json,
-    table,
-    write,
-)
+from moot.cli.ask import ID_HELP, Id, Json, Output, ask, filed_id, ids, print_json, table, write
+from moot.cli.list_command import list_
 from moot.errors import InputError
 
 if TYPE_CHECKING:
     from moot.core.debate import Debate, Turn
     from moot.core.format import Format
-    from moot.core.status import Status
-    from moot.ports import FormatProblem, Moot, Search
+    from moot.ports import FormatProblem, Moot
 
-STYLES = {"completed": "green", "running": "cyan", "paused": "yellow", "failed": "red"}
-LISTED = ("id", "motion", "format", "status", "stage", "round", "progress", "degraded", "outcome",
-          "created_at", "updated_at")  # fmt: skip
 OFF = (
     "The council is switched off {} (MOOT_DISABLED_FORMATS), so its records are not shown; they "
     "are still on disk. To switch it on, remove council from MOOT_DISABLED_FORMATS and restart."
@@ -39,67 +25,6 @@ def register(app: typer.Typer) -> None:
     app.command("list")(list_)
     for command in (show, export, report, replay, records, formats, schema):
         app.command()(command)
-
-
-def list_(
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="The most debates to list.")] = 20,
-    status: Annotated[
-        list[str] | None, typer.Option(help="Only those that are running, paused … Repeatable.")
-    ] = None,
-    format_: Annotated[str | None, typer.Option("--format", "-f", help="Only this format.")] = None,
-    query: Annotated[
-        str, typer.Option("--query", "-q", help="Words of the motion, or of a speaker's name.")
-    ] = "",
-    json: Json = False,
-) -> None:
-    """List the newest debates."""
-    from moot.core.status import STATUSES
-    from moot.ports import Search
-    from moot.wire import codec
-
-    given, known = status or [], (*STATUSES, "broadcasting")
-    if unknown := [name for name in given if name not in known]:
-        names = ", ".join(known)
-        raise InputError(f"There is no status {unknown[0]!r}; there are {names}.", "status")
-    statuses: tuple[Status, ...] = tuple(name for name in STATUSES if name in given)
-    on_air = "broadcasting" in given
-    search = Search(statuses, format_, query, limit=limit, broadcasting=on_air)
-    found = ask(lambda moot: _found(moot, search))
-    if json:
-        print_json([{key: codec.listed(debate)[key] for key in LISTED} for debate, _ in found])
-        return
-    if not found:
-        start = 'No debates yet. Start one:  moot run "Should we …?"'
-        typer.echo("No debates match." if status or format_ or query else start)
-        return
-    rows = [
-        (one.id, (f"{one.status}{_mark(one, left)}", STYLES.get(one.status, "")),
-         f"{one.turn_count}/{one.total}", one.format, one.motion)
-        for one, left in found
-    ]  # fmt: skip
-    table(("id", "status", "turns", "format", "motion"), rows, "motion")
-    if any(left for _, left in found):
-        typer.echo("Nobody carries on those left behind;  moot resume ID  does.")
-
-
-def _mark(debate: "Debate", left: bool) -> str:
-    doubt = " (left behind)" if left else " (degraded)" if debate.degraded else ""
-    kind = debate.outcome.outcome if debate.outcome else None
-    return f", {kind.replace('_', ' ')}{doubt}" if kind else doubt
-
-
-async def _found(moot: "Moot", search: "Search") -> "list[tuple[Debate, bool]]":
-    """As many as are asked for, and whether each was left behind: a page may hold fewer, and still
-    have a next."""
-    from dataclasses import replace
-
-    page = await moot.find(search)
-    debates = page.debates
-    while page.next is not None and len(debates) < search.limit:
-        left = search.limit - len(debates)
-        page = await moot.find(replace(search, limit=left, before=page.next))
-        debates = [*debates, *page.debates]
-    return [(debate, moot.left_behind(debate)) for debate in debates]
 
 
 def show(

@@ -8,7 +8,7 @@ from moot.core.debate import Debate, Decision
 from moot.outcome.ruling import NOTHING
 from moot.render.verdict_text import NAMES
 
-LONGEST = 160  # characters
+LONGEST = 600  # characters
 _STOPPED = {
     "stopped_by_user": "Stopped by a person",
     "budget": "The budget was used up",
