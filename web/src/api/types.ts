@@ -5,6 +5,7 @@ type Schemas = components['schemas']
 
 export type ListedDebate = Schemas['ListedDebate']
 export type DebatePage = Schemas['Debates']
+export type Models = Schemas['Models']
 export type Debate = Schemas['Debate']
 export type Turn = Schemas['Turn']
 export type Participant = Schemas['Participant']

@@ -8,21 +8,34 @@ const MOST = 200
 const GRACE = 1500
 const LIVE: Status[] = ['queued', 'running', 'paused', 'ending']
 
-export const FILTERS = {
-  all: { label: 'All', statuses: [] as Status[] },
+export const STATUSES: Record<string, { label: string; statuses: Status[] }> = {
   live: { label: 'In progress', statuses: LIVE },
-  scheduled: { label: 'Scheduled', statuses: ['scheduled'] as Status[] },
-  completed: { label: 'Completed', statuses: ['completed'] as Status[] },
-  broken: { label: 'Stopped or failed', statuses: ['stopped', 'failed'] as Status[] },
+  scheduled: { label: 'Scheduled', statuses: ['scheduled'] },
+  completed: { label: 'Completed', statuses: ['completed'] },
+  broken: { label: 'Stopped or failed', statuses: ['stopped', 'failed'] },
 }
-export type Filter = keyof typeof FILTERS
+export const OUTCOMES: Record<string, string> = {
+  decided: 'Decided',
+  contested: 'Contested',
+  deadlock: 'Deadlock',
+  needs_facts: 'Needs facts',
+  no_verdict: 'No verdict',
+}
+/** What the list is narrowed to; an empty text narrows nothing. */
+export interface Narrowed {
+  status: string
+  outcome: string
+  format: string
+  model: string
+}
+const WHOLE: Narrowed = { status: '', outcome: '', format: '', model: '' }
 
 const newerFirst = (a: ListedDebate, b: ListedDebate): number =>
   a.created_at === b.created_at ? (a.id < b.id ? 1 : -1) : a.created_at < b.created_at ? 1 : -1
 
 class DebateList {
   items = $state.raw<ListedDebate[]>([])
-  filter = $state<Filter>('all')
+  narrowed = $state.raw<Narrowed>(WHOLE)
   words = $state('')
   /** Whether anything has been loaded. */
   ready = $state(false)
@@ -39,8 +52,9 @@ class DebateList {
     return this.#next !== null
   }
 
-  get narrowed(): boolean {
-    return this.filter !== 'all' || this.words.trim() !== ''
+  /** Whether some debates are left out. */
+  get partial(): boolean {
+    return this.words.trim() !== '' || Object.values(this.narrowed).some(Boolean)
   }
 
   begin(): void {
@@ -55,8 +69,14 @@ class DebateList {
     void this.read()
   }
 
-  choose(filter: Filter): void {
-    this.filter = filter
+  narrow(name: keyof Narrowed, value: string): void {
+    this.narrowed = { ...this.narrowed, [name]: value }
+    void this.read()
+  }
+
+  showAll(): void {
+    this.words = ''
+    this.narrowed = WHOLE
     void this.read()
   }
 
@@ -96,7 +116,8 @@ class DebateList {
     const reading = (this.#reading = new AbortController())
     this.loading = true
     try {
-      const query = { status: FILTERS[this.filter].statuses, q: this.words.trim(), limit, cursor }
+      const { status, ...others } = this.narrowed
+      const query = { status: STATUSES[status]?.statuses ?? [], ...others, q: this.words.trim(), limit, cursor }
       const page = await get<DebatePage>('/debates', query, reading.signal)
       take(page)
       this.#next = page.next
@@ -118,8 +139,7 @@ class DebateList {
 
   #change(debate: ListedDebate): void {
     const known = this.items.some((item) => item.id === debate.id)
-    const statuses = FILTERS[this.filter].statuses
-    if (statuses.length && !statuses.includes(debate.status)) {
+    if (!this.#fits(debate)) {
       if (known) this.items = this.items.filter((item) => item.id !== debate.id)
     } else if (known) {
       this.items = this.items.map((item) => (item.id === debate.id ? debate : item))
@@ -129,6 +149,17 @@ class DebateList {
     } else if (this.#belongs(debate)) {
       this.#merge([debate])
     }
+  }
+
+  /** Whether the filters leave it in; only the service knows of the words. */
+  #fits(debate: ListedDebate): boolean {
+    const { status, outcome, format, model } = this.narrowed
+    return (
+      (STATUSES[status]?.statuses.includes(debate.status) ?? true) &&
+      (!outcome || debate.outcome?.outcome === outcome) &&
+      (!format || debate.format === format) &&
+      (!model || debate.models.includes(model))
+    )
   }
 
   /** Whether it belongs to the pages that are loaded. */
