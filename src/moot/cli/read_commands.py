@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moot.cli.ask import ID_HELP, Id, Json, Output, ask, filed_id, ids, print_json, table, write
+from moot.cli.ask import ID_HELP, Id, Json, Output, ask, filed_id, ids, print_json, write
 from moot.cli.list_command import list_
 from moot.errors import InputError
 

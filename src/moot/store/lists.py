@@ -223,7 +223,9 @@ def _fitting(conn: Connection, asked: _Asked, rows: Sequence[Row]) -> list[int]:
         for row in rows
         if _shown(search, row, asked.on_air) and _holds(row, asked.long)
     ]
-    if not asked.models or not (search.words.strip() or search.id):  # otherwise the index has seen to it
+    if not asked.models or not (
+        search.words.strip() or search.id
+    ):  # otherwise the index has seen to it
         return fit
     sat: set[int] = set()
     for some in parts(models_table.c.number, fit):
