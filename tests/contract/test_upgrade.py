@@ -410,7 +410,7 @@ async def _in_turns(settings: Settings, old: Hand, new: Hand) -> None:
     tries = (((3, "ada", None), 1),)
     await new.change(id_, lambda one: moves.fail_attempt(one, new.fence, failed))
     await new.change(id_, lambda one: moves.wait(one, new.fence, now + 0.5, tries, iso(now)))
-    assert await new.unfinished() == []
+    assert await new.store.unfinished(now) == []
     row = await old.speak(await old.claim(id_, now), "nothing")  # the old one knows of no wait
     await old.change(id_, lambda one: moves.release(one, old.fence, iso(now)))
     there = await new.store.load(id_)

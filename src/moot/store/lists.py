@@ -223,10 +223,8 @@ def _fitting(conn: Connection, asked: _Asked, rows: Sequence[Row]) -> list[int]:
         for row in rows
         if _shown(search, row, asked.on_air) and _holds(row, asked.long)
     ]
-    if not asked.models or not (
-        search.words.strip() or search.id
-    ):  # otherwise the index has seen to it
-        return fit
+    if not asked.models or not (search.words.strip() or search.id):
+        return fit  # the index has seen to it
     sat: set[int] = set()
     for some in parts(models_table.c.number, fit):
         for model in asked.models:

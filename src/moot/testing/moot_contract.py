@@ -307,7 +307,7 @@ class MootContract:
         async with moot(Stage()) as one:
             debate = await one.create("Who speaks?", format="duel")
             await one.wait(debate.id)
-            while not (found := await one.find(Search(words="roun in"))).debates:
+            while not (found := await one.find(Search(words="roun in"))).debates:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)  # it is added in the background
             assert [each.id for each in found.debates] == [debate.id]
             assert found.lines[debate.id].models == debate.models

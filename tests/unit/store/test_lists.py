@@ -112,8 +112,8 @@ def test_debates_are_counted_from_an_index(driver: sqlite3.Connection) -> None:
 
 def test_no_index_holds_what_a_turn_changes() -> None:
     changed = set(runs.PROGRESS)
-    for index in tables.runs.indexes:
-        assert not changed & set(index.columns.keys()), index.name
+    for one in tables.runs.indexes:
+        assert not changed & set(one.columns.keys()), one.name
 
 
 # --- made once ---
