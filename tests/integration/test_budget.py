@@ -577,7 +577,7 @@ def test_a_decision_that_cannot_be_filed_fails_a_debate_that_was_cut(
         async with engine(settings, Metered()) as service:
             limits = {"max_total_tokens": (await held(service)).used // 2}
 
-            def full(*_: object) -> None:
+            def full(*_: object, **__: object) -> None:
                 raise StorageError("The disk is full.")
 
             monkeypatch.setattr(service._records, "file", full)

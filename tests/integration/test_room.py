@@ -132,7 +132,7 @@ def test_a_budget_counts_the_room_that_a_second_try_has(
             return (await service.wait(made.id)).stop_reason
 
     assert go(work(10**6)) == "finished"
-    assert go(work(1000 + prompts[0] + spare)) == reason
+    assert go(work(1000 + prompts[1] + spare)) == reason
 
 
 class Thinker(ScriptedSpeaker):

@@ -55,7 +55,7 @@ def duel(settings: Settings, speaker: ScriptedSpeaker) -> tuple[Debate, list[Tur
             taken_back = [
                 event
                 async for event in service.follow(made.id)
-                if isinstance(event, Delta) and not event.text
+                if isinstance(event, Delta) and event.cut_off
             ]
             done = await service.wait(made.id)
             attempts = await service.attempts(made.id)

@@ -950,7 +950,7 @@ def test_a_new_provider_is_a_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
             assert KEY in settings.secrets()
             assert KEY not in repr(settings)
             router = bootstrap.router(settings)
-            assert router.defaults == ("corp:large",)
+            assert router.defaults() == ("corp:large",)
             status = next(one for one in await router.describe() if one.provider == "corp")
             assert (status.works, status.detail) == (True, "CORP_TEST_KEY is set.")
             said: list[str] = []

@@ -10,6 +10,7 @@ import yaml
 from pydantic import AliasChoices
 
 from moot.cli.main import app
+from moot.core.voices import OWN
 from moot.models.providers import VENDORS
 from moot.settings import Settings
 
@@ -117,6 +118,8 @@ def test_every_setting_of_the_page_has_its_default() -> None:
     assert len(rows) == len(dict(rows))
     for name, said in rows:
         default = Settings.model_fields[known[name]].default
+        if name == "MOOT_REPORT_MODEL":  # where people run moot; a program pays for turns alone
+            default = f"`{OWN}`"
         shown = "none" if default in (None, ()) else str(default)
         assert said == shown.removesuffix(".0"), name
     source = (ROOT / "src" / "moot" / "settings.py").read_text()
