@@ -68,7 +68,7 @@ def fill(path: Path, debates: int) -> None:
         driver.execute("PRAGMA synchronous=OFF")
         driver.execute("PRAGMA cache_size=-400000")
         driver.execute("BEGIN")
-        rows = [_encoded(driver, path, name) for name in ("duel", RARE_FORMAT)]
+        rows = [encoded(driver, path, name) for name in ("duel", RARE_FORMAT)]
         words = " ".join(search.words_of(rows[0]))
         places = ", ".join("?" * len(rows[0]))
         insert = f"INSERT INTO debate_runs ({', '.join(rows[0])}) VALUES ({places})"  # noqa: S608
@@ -83,7 +83,7 @@ def fill(path: Path, debates: int) -> None:
         driver.execute("PRAGMA journal_mode=WAL")
 
 
-def _encoded(driver: Any, path: Path, format_: str) -> dict[str, Any]:
+def encoded(driver: Any, path: Path, format_: str) -> dict[str, Any]:
     """A debate's row, as the store writes it; it is not left there."""
     debate = build(
         debate_id="debate_20200101_000000_aaaaaa",
@@ -100,7 +100,7 @@ def _encoded(driver: Any, path: Path, format_: str) -> dict[str, Any]:
 
 def _row(rows: list[dict[str, Any]], place: int) -> dict[str, Any]:
     """The debate at that place, the oldest at 0."""
-    debate_id, at = _made(place)
+    debate_id, at = made(place)
     return {
         **rows[place % 20 == 7],
         "id": debate_id,
@@ -116,7 +116,7 @@ def _topic(motion: str) -> str:
     return motion.removeprefix(MOTION).lower()
 
 
-def _made(place: int) -> tuple[str, str]:
+def made(place: int) -> tuple[str, str]:
     """The id of a debate, and when it was made."""
     at = iso(START + place)
     day, time = at[:10].replace("-", ""), at[11:19].replace(":", "")
@@ -136,7 +136,7 @@ async def _measure(database: Path, debates: int) -> dict[str, float]:
     db = Database(database)
     try:
         store = SqlStore(db)
-        last = number(*_made(PAGE))
+        last = number(*made(PAGE))
         asked = {
             "first page": Search(),
             "last page": Search(before=last),

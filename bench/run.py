@@ -18,6 +18,7 @@ from bench import (
     peers,
     streams,
     throughput,
+    transcripts,
 )
 from bench.table import Row, at_least, at_most, below, beside, show
 
@@ -57,6 +58,7 @@ def full() -> list[Row]:
         *_size_rows(crowds[0]),
         *_process_rows(),
         *_list_rows(),
+        *_transcript_rows(),
         *_jury_rows(),
         *streams.full(),
         *_machine_rows(),
@@ -147,6 +149,18 @@ def _list_rows() -> list[Row]:
     return [
         below("a page of 50 of 1,000,000 debates", measured.slowest, 20, "ms", every),
         at_most("  the last page over the first", measured.last_over_first, 1.5, "times"),
+    ]
+
+
+def _transcript_rows() -> list[Row]:
+    _say(f"{transcripts.DEBATES:,} debates with what was said in them")
+    measured = transcripts.measure()
+    every = ", ".join(f"{name} {value:.1f}" for name, value in measured.pages.items())
+    size = measured.index / measured.said
+    return [
+        below("a search of 100,000 transcripts", measured.slowest, 50, "ms", every),
+        beside("adding a debate to the search", measured.adding, "ms"),
+        beside("the index over what was said", size, "times"),
     ]
 
 

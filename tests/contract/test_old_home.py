@@ -212,6 +212,10 @@ def test_everything_is_listed_and_read(settings: Settings) -> None:
         for debate in found.debates:
             words = Search(words=" ".join(debate.motion.split()[:3]), limit=100)
             assert debate.id in {one.id for one in (await service.find(words)).debates}
+            text = " ".join(turn.text for turn in await service.turns(debate.id))
+            if text.strip() and (debate.status in FINAL or debate.status == "paused"):
+                said = Search(words=max(text.split(), key=len), limit=100)
+                assert debate.id in {one.id for one in (await service.find(said)).debates}
         for one, (debate, turns, events) in (await read_all(service)).items():
             rows = {name: _of(name, one) for name in ("turns", "events", "attempts", "actions")}
             assert [turn.text for turn in turns] == [row["text"] for row in rows["turns"]]

@@ -16,7 +16,7 @@ from moot.store.query import Connection, Query
 from moot.store.search import LONGEST, folded
 
 BEGINNING = 3  # letters from which on the beginning of a word is enough
-MOST_BYTES = 1_000_000  # of one debate's words on Postgres, whose tsvector holds 1 MiB
+MOST_BYTES = 1_000_000  # of one debate's words on Postgres: beyond 1 MiB it silently loses some
 
 # Thai, Lao, Myanmar, Khmer, kana, Han: letters and vowel signs, without digits and punctuation.
 _UNSPACED = (

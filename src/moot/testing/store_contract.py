@@ -174,7 +174,7 @@ def over(debate: Debate) -> StatusChanged:
     )
 
 
-def index(conn: Connection) -> int:
+def index_all(conn: Connection) -> int:
     """Add all that is missing to the search; how many steps that took."""
     steps = 0
     while batch := indexing.pending(conn):
@@ -538,7 +538,7 @@ class StoreContract:
         at_rest(conn, 1, "Vacuuming is what Postgres asks for.", "Crème brûlée, naïvely.")
         at_rest(conn, 2, "A vacuum costs little, says R.")
         assert found(conn, "vacuum") == [], "it is added later"
-        index(conn)
+        index_all(conn)
         assert found(conn, "vacuum") == [2, 1], "newest first"
         assert found(conn, "VACUUM", limit=1) == [2]
         for words in ("vacuuming", "vacuumi post", "creme brul", "naively motion", "POSTGRES ada"):
@@ -558,7 +558,7 @@ class StoreContract:
         at_rest(conn, 2, "データベースはGPT5より速いです。")
         at_rest(conn, 3, "ฐานข้อมูลนี้เร็วมาก")
         at_rest(conn, 4, "데이터베이스는 빠릅니다. हिन्दी में डेटाबेस तेज़ है।")
-        index(conn)
+        index_all(conn)
         for words, number in (
             ("数据库", 1), ("据", 1), ("应该使用", 1), ("可靠 数据", 1),
             ("ベース", 2), ("ﾍﾞｰｽ", 2), ("gpt5", 2), ("速い", 2),
@@ -578,7 +578,7 @@ class StoreContract:
             seats = tuple(replace(seat, model=model) for seat in debate.participants)
             outcome = Decision(0.5, 0.5, "Yes", kind) if kind else None
             at_rest(conn, number, "It is so.", participants=seats, outcome=outcome)
-        index(conn)
+        index_all(conn)
         for search, fits_ in NARROWED:
             expected = [number for number in range(23, -1, -1) if fits_(number)]
             for words in ("", "so", "motion"):
@@ -601,30 +601,30 @@ class StoreContract:
         assert len(indexing.add(conn, batch)) == 2
         assert indexing.add(conn, batch) == [], "another process has added it"
         assert found(conn, "said") == [1, 0]
-        assert index(conn) >= 3
+        assert index_all(conn) >= 3
         assert found(conn, "said") == list(range(8, -1, -1))
         assert indexing.pending(conn) is None
-        assert index(conn) == 0
+        assert index_all(conn) == 0
 
     def test_a_debate_that_goes_on_is_read_when_it_rests_again(self, conn: Connection) -> None:
         debate = at_rest(conn, 1, "First came this.", status="paused", ended_at=None)
-        index(conn)
+        index_all(conn)
         assert found(conn, "came") == [1]
         going_on = debate.but(status="running", last_seq=4)
         runs.change(conn, debate, going_on)
         log.add(conn, debate.id, replace(over(going_on), seq=3))
         log.add(conn, debate.id, TurnCommitted(debate.id, a_turn(4, round=4, text="Then that.")))
-        index(conn)
+        index_all(conn)
         assert found(conn, "then") == [], "it is under way"
         ended = going_on.but(status="stopped", last_seq=5, ended_at=AT)
         runs.change(conn, going_on, ended)
         log.add(conn, debate.id, over(ended))
-        index(conn)
+        index_all(conn)
         assert found(conn, "then came") == [1]
 
     def test_what_is_replaced_is_forgotten(self, conn: Connection) -> None:
         debate = at_rest(conn, 1, "Older words.")
-        index(conn)
+        index_all(conn)
         assert found(conn, "older") == [1]
         indexing.forget(conn, debate, log.turns_after(conn, debate.id))
         assert found(conn, "older") == []
@@ -632,7 +632,7 @@ class StoreContract:
             Query(delete(table).where(table.c.debate_id == debate.id)).run(conn)
         log.add(conn, debate.id, TurnCommitted(debate.id, a_turn(1, text="Newer words.")))
         log.add(conn, debate.id, over(debate))
-        index(conn)
+        index_all(conn)
         assert found(conn, "newer") == [1], "though SQLite gave it the ids of the entries before"
         assert found(conn, "older") == []
 
@@ -640,7 +640,7 @@ class StoreContract:
         damaged = at_rest(conn, 1, "Never to be read.")
         conn.driver.execute("UPDATE debate_runs SET limits = '?'")
         at_rest(conn, 2, "Well to be read.")
-        index(conn)
+        index_all(conn)
         assert found(conn, "read") == [2]
         Query(delete(tables.runs).where(tables.runs.c.id == damaged.id)).run(conn)
         assert found(conn, "read") == [2]
@@ -648,10 +648,10 @@ class StoreContract:
     def test_a_debate_may_say_more_than_an_index_holds(self, conn: Connection) -> None:
         letters = "abcdefghijklmnopqrstuvwxyz"
         many = " ".join(f"{a}{b}{c}" * 21 for a in letters for b in letters for c in letters)
-        at_rest(conn, 1, f"Before. {many}")
+        at_rest(conn, 1, f"Zzzzzz before. {many}")  # sorted, that is the last word
         at_rest(conn, 2, "Afterwards.")
-        index(conn)
-        assert found(conn, "before") == [1]
+        index_all(conn)
+        assert found(conn, "zzzzzz before") == [1]
         assert found(conn, "afterwards") == [2]
 
     def test_lists_say_what_came_of_a_debate(self, conn: Connection) -> None:
@@ -662,6 +662,6 @@ class StoreContract:
         assert seen[won.id].result == "Decided: Postgres"
         assert seen[told.id].result == "They agreed."
         assert seen[won.id].models == won.models
-        index(conn)
+        index_all(conn)
         conn.driver.execute("UPDATE debate_lines SET support = '4 of 5'")
         assert lists.find(conn, Search()).lines[won.id].result == "Decided: Postgres, 4 of 5"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from moot.errors import DuplicateError, InputError, StorageError
-from moot.store.database import Database
+from moot.store.database import Database, storage_error
 from moot.store.query import Connection
 
 
@@ -112,3 +112,8 @@ def test_every_commit_is_synced(path: Path) -> None:
         return pragmas[0], pragmas[1]
 
     assert asyncio.run(go()) == (2, "wal")
+
+
+def test_a_sqlite_without_full_text_search_is_named(path: Path) -> None:
+    error = sqlite3.OperationalError("no such module: fts5")
+    assert "has no full-text search (FTS5)" in str(storage_error(error, path))

@@ -25,7 +25,7 @@ from moot.testing.store_contract import (
     SEARCHES,
     a_debate,
     at_rest,
-    index,
+    index_all,
     one_of_many,
 )
 
@@ -96,7 +96,7 @@ def test_the_plans_stay_when_the_database_has_counted_its_rows(
     driver.execute("BEGIN")
     for number in range(300):
         at_rest(Connection("sqlite", driver), number, "It is so.")
-    index(Connection("sqlite", driver))
+    index_all(Connection("sqlite", driver))
     driver.execute("ANALYZE")
     driver.execute("COMMIT")
     with closing(connect(path)) as again:
