@@ -241,7 +241,7 @@ def test_what_a_form_of_another_site_can_send_is_refused(scene: Scene) -> None:
         [],
     ]
     posts = [route for route in scene.routes if route[0] in SENDS]
-    assert len(posts) == 24
+    assert len(posts) == 26
     for method, path in posts:
         for kind in kinds:
             for body in (scene.body(path), b""):
@@ -275,7 +275,7 @@ def test_without_the_token_nothing_is_told(guarded: Scene) -> None:
         for method, path in guarded.routes
         if path not in PUBLIC and not path.startswith("/on-air/")
     ]
-    assert len(private) == 55
+    assert len(private) == 60
     wrong: list[list[tuple[str, str]]] = [
         [],
         [("Authorization", "")],

@@ -52,11 +52,11 @@ def duel(settings: Settings, speaker: ScriptedSpeaker) -> tuple[Debate, list[Tur
         async with asyncio.timeout(30), open_service(settings, speaker=speaker) as service:
             made = await service.create("Should the town change?", format="duel", start=False)
             await service.start(made.id)
-            taken_back = [
-                event
+            taken_back = {
+                (event.round, event.actor)
                 async for event in service.follow(made.id)
                 if isinstance(event, Delta) and event.cut_off
-            ]
+            }
             done = await service.wait(made.id)
             attempts = await service.attempts(made.id)
             assert len(attempts) == done.usage.calls
