@@ -1074,13 +1074,13 @@ def test_failed_calls_count_towards_the_budget(home: Path) -> None:
     play(scene())
 
 
-def test_a_budget_too_small_for_anything_ends_it_before_the_first_call(home: Path) -> None:
+def test_a_budget_too_small_for_anything_is_refused(home: Path) -> None:
     async def scene() -> None:
         speaker = ScriptedSpeaker()
         async with opened(home, speaker) as s:
-            id_ = await s.make("duel", limits={"max_total_tokens": 10})
-            debate = await s.service.wait(id_)
-            assert (debate.status, debate.stop_reason) == ("completed", "budget")
-            assert (speaker.calls, debate.turn_count, debate.usage.calls) == ([], 0, 0)
+            with pytest.raises(InputError, match=r"Ada's first turn .* or more") as caught:
+                await s.make("duel", limits={"max_total_tokens": 10})
+            assert caught.value.field == "limits.max_total_tokens"
+            assert (speaker.calls, (await s.service.find()).debates) == ([], [])
 
     play(scene())

@@ -3,18 +3,29 @@
 import asyncio
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as settings_
+from hypothesis import strategies as st
 
 from moot.core import ladder, prompts, schedule
 from moot.core.debate import Debate, Turn, Usage
 from moot.core.events import StatusChanged
 from moot.core.phases import phases
+from moot.core.prompts import Heard
+from moot.core.schedule import Wave
+from moot.engine import service as service_module
+from moot.engine.budget import Purse, check_budget
 from moot.engine.service import Service
+from moot.engine.speaking import Run, Voice
 from moot.errors import (
+    InputError,
     ProviderAuthError,
     ProviderEmptyError,
     ProviderError,
@@ -26,6 +37,7 @@ from moot.models.understudy import Understudy
 from moot.outcome import packet
 from moot.ports import Call, ModelCard, Reply, Say
 from moot.settings import Settings
+from tests.unit.core.test_schedule_properties import debates
 from tests.virtual import MODEL, engine, go, until
 
 MOTION = "Should we adopt Postgres?"
@@ -131,6 +143,15 @@ async def notices(service: Service, id_: str) -> list[str]:
     return [one.notice for one in events if isinstance(one, StatusChanged) and one.notice]
 
 
+async def least(service: Service, limit: str, format_: str = "council", **asked: Any) -> float:
+    """The smallest budget that is not refused, as the refusal of a smaller one gives it."""
+    tiny = 1 if limit == "max_total_tokens" else 1e-9
+    with pytest.raises(InputError, match=r"has no room for .*first") as caught:
+        await service.create(MOTION, format=format_, **asked, limits={limit: tiny})
+    assert caught.value.field == f"limits.{limit}"
+    return float(caught.value.message.split(" or more")[0].rpartition(" ")[2].replace(",", ""))
+
+
 async def held(service: Service, format_: str = "council", **asked: Any) -> Ended:
     made = await service.create(MOTION, format=format_, **asked)
     return await ended(service, made.id)
@@ -173,6 +194,52 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(home=tmp_path, model=MODEL)
 
 
+@pytest.mark.parametrize("limit", ["max_total_tokens", "max_cost_usd"])
+def test_a_budget_is_refused_if_nobody_could_speak_and_only_then(
+    settings: Settings, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not a debate that is completed with no turns: the first wave is spoken, or it is refused."""
+    step = 1 if limit == "max_total_tokens" else 1e-6
+
+    async def scene() -> None:
+        async with engine(settings, Metered()) as service:
+            for format_ in ("duel", "standard", "classic", "council", "panel"):
+                smallest = await least(service, limit, format_)
+                over = await held(service, format_, limits={limit: smallest})
+                first = next(iter(schedule.waves(over.debate)))
+                assert {step.actor for step in first} <= {turn.actor for turn in over.turns}
+                with pytest.raises(InputError, match=f"^{limit} has no room"):
+                    await service.create(MOTION, format=format_, limits={limit: smallest - step})
+                with pytest.raises(InputError, match=f"^{limit} has no room"):
+                    await service.plan(
+                        {"motion": MOTION, "format": format_, "limits": {limit: smallest - step}}
+                    )
+                assert len((await service.find()).debates) == 1 + len(seen)
+                with monkeypatch.context() as unguarded:
+                    unguarded.setattr(service_module, "check_budget", lambda *_: None)
+                    over = await held(service, format_, limits={limit: smallest - 2 * step})
+                assert not [turn for turn in over.turns if turn.kind != "summary"]
+                seen.extend((over, over))
+
+    seen: list[Ended] = []
+    go(scene(), 100_000)
+
+
+@settings_(max_examples=60, deadline=None)
+@given(debates(), st.integers(1, 30_000))
+def test_what_is_refused_and_what_is_spoken_agree(debate: Debate, tokens: int) -> None:
+    """For any format, cast and budget: one function decides both."""
+    bounds = replace(debate.limits, max_total_tokens=tokens, max_cost_usd=None)
+    debate, speaker = debate.but(limits=bounds), Metered()
+    run = Run(cast(Any, None), debate.but(status="running"), Heard())
+    voice = Voice(cast(Any, None), speaker, cast(Any, None), cast(Any, None))
+    ahead = schedule.plan(run.debate)
+    assert isinstance(ahead, Wave)
+    spoken = isinstance(Purse(run.debate, [], partial(voice.estimate, run)).look(ahead), Wave)
+    with nullcontext() if spoken else pytest.raises(InputError, match="has no room"):
+        check_budget(debate, speaker.card)
+
+
 @pytest.mark.sqlite_only
 def test_every_budget_ends_in_an_outcome_on_some_rung(settings: Settings) -> None:
     """From no room for a word to room for everything, with speakers who use all they may."""
@@ -183,15 +250,17 @@ def test_every_budget_ends_in_an_outcome_on_some_rung(settings: Settings) -> Non
             assert whole.rung == "as asked"
             assert not whole.debate.degraded
             found: list[tuple[int, str | None]] = []
+            smallest = await least(service, "max_total_tokens", jury={"size": 5})
             for step in range(1, 47):
                 budget = whole.used * step // 32  # the verdict might have longer ballots to read
                 limits = {"max_total_tokens": budget}
+                if budget < smallest:
+                    with pytest.raises(InputError):
+                        await held(service, jury={"size": 5}, limits=limits)
+                    continue
                 over = await held(service, jury={"size": 5}, limits=limits)
                 assert over.used <= budget
-                stated = [turn for turn in over.turns if turn.data and "position" in turn.data]
-                if not stated:
-                    assert (over.debate.outcome, over.debate.stop_reason) == (None, "budget")
-                    continue
+                assert [turn for turn in over.turns if turn.data and "position" in turn.data]
                 check_outcome(over)
                 found.append((budget, over.rung))
                 cut = over.rung != "as asked" or bool(over.told)
@@ -224,8 +293,9 @@ def test_so_does_every_format_with_a_jury(settings: Settings, format_: str) -> N
             whole = await held(service, **asked)
             assert not whole.told
             kinds: set[str | None] = set()
+            smallest = await least(service, "max_cost_usd", **asked)
             for step in range(2, 31):
-                budget = whole.debate.usage.cost_usd * step / 30
+                budget = max(whole.debate.usage.cost_usd * step / 30, smallest)
                 over = await held(service, **asked, limits={"max_cost_usd": budget})
                 assert over.debate.usage.cost_usd <= budget + 1e-12
                 assert over.debate.status == "completed"

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from moot.core import limits, moves, retry, schedule
 from moot.core.change import (
@@ -280,7 +281,7 @@ class Advancer:
             await self._ledger.commit(run, lambda row: moves.wait(row, fence, until, tries, at))
             return ()
         if limits.bounded(debate.limits):
-            purse = Purse(run, self._voice)
+            purse = Purse(debate, run.heard.turns, partial(self._voice.estimate, run))
             fitting = purse.look(ahead)
             if not isinstance(fitting, Wave):
                 await self._shorten(run, fitting, purse)

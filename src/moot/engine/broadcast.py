@@ -12,6 +12,7 @@ from moot.core.ids import check_id
 from moot.core.status import FINAL
 from moot.core.times import iso
 from moot.engine import failpoints, publish
+from moot.engine.budget import check_budget
 from moot.engine.collection import Check, Collection, until_free
 from moot.engine.outdated import behind
 from moot.engine.saved_agents import Agents
@@ -250,7 +251,7 @@ class Stations(Collection[Station]):
 
     def _make(self, station: Station, motion: str, agents: Sequence[Agent]) -> Debate:
         now = self._clock.now()
-        return request.build(
+        made = request.build(
             debate_id=self._new_id(now),
             at=iso(now),
             motion=motion,
@@ -264,6 +265,8 @@ class Stations(Collection[Station]):
             cards=self._card,
             writer=self._writer,
         )
+        check_budget(made, self._card)
+        return made
 
     def _rules(self, name: str) -> Format:
         try:

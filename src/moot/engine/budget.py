@@ -1,29 +1,76 @@
 """What a budget has room for: the next wave, a part of it, or the shortest way to the outcome."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 from moot.core import ladder, limits, schedule
-from moot.core.debate import Debate
+from moot.core.debate import Debate, Turn
 from moot.core.ladder import Way
 from moot.core.limits import Estimate
+from moot.core.prompts import Heard
 from moot.core.schedule import Finish, Step, Wave
-from moot.engine.speaking import Run, Voice
+from moot.engine.speaking import most
+from moot.errors import InputError
 from moot.outcome.stands import final_stands
+from moot.ports import ModelCard
+
+Most = Callable[[Step, Debate, int], Estimate]
+"""What a step of a debate may take at the most, if it reads so many tokens more than were said."""
+
+
+def check_budget(debate: Debate, cards: Callable[[str], ModelCard]) -> None:
+    """Refuse a budget that has no room for the first wave: the engine, which looks into it in the
+    same way, would end the debate before anybody has spoken."""
+    if not limits.bounded(debate.limits):
+        return
+    going, heard = debate.but(status="running"), Heard()
+    ahead = schedule.plan(going)
+    if isinstance(ahead, Finish):
+        return
+
+    def at_most(step: Step, of: Debate, more: int) -> Estimate:
+        return most(step, of, heard, cards(of.seat(step.actor).model), more)
+
+    purse = Purse(going, heard.turns, at_most)
+    if not isinstance(purse.look(ahead), Wave):
+        raise _too_small(going, ahead, purse.first(ahead), purse.cost(going, ahead.steps))
+
+
+def _too_small(debate: Debate, ahead: Wave, needs: Estimate, alone: Estimate) -> InputError:
+    """Which limit has no room, and what it would have to be: for the first wave `alone`, or with
+    what must follow it."""
+    bounds, turns = debate.limits, len(ahead.steps)
+    first = f"{debate.seat(ahead.steps[0].actor).name}'s first turn"
+    if turns > 1:
+        first = f"the first {turns} turns, which are spoken at the same time"
+    if needs != alone:
+        first = f"{first}{',' if turns > 1 else ''} and a closing summary"
+    if bounds.max_total_tokens is not None and needs.tokens > bounds.max_total_tokens:
+        name, given = "max_total_tokens", f"{bounds.max_total_tokens:,}"
+        least = f"{needs.tokens:,}"
+    else:
+        name, given = "max_cost_usd", f"{bounds.max_cost_usd:g}"
+        least = f"{math.ceil(needs.cost_usd * 1e6) / 1e6:.6f}".rstrip("0")
+    return InputError(
+        f"{name} has no room for {first}: that may take up to {least}, and the limit is {given}. "
+        f"Set {name} to {least} or more, lower max_turn_tokens, or leave {name} out.",
+        f"limits.{name}",
+    )
 
 
 class Purse:
     """The budget of a debate, looked at before a wave."""
 
-    def __init__(self, run: Run, voice: Voice) -> None:
-        self._run = run
-        self._debate = run.debate
-        self._voice = voice
+    def __init__(self, debate: Debate, turns: Sequence[Turn], most: Most) -> None:
+        self._debate = debate
+        self._turns = turns
+        self._most = most
 
     def look(self, ahead: Wave) -> Wave | Way | None:
         """What of a wave may be spoken. If nothing of it, the way on to the outcome; None if there
         is nothing to decide on, or no outcome to come to: then the debate closes."""
         if not self._decides:
-            return ahead if self._fits_before_closing(ahead) else None
+            return ahead if self._fits(self._before_closing(ahead)) else None
         decidable = self._decidable
         stage = self._debate.rules.stage(ahead.steps[0].stage)
         if stage.speakers == "jury" and self._debate.cursor.done:
@@ -49,7 +96,7 @@ class Purse:
     @property
     def _decidable(self) -> bool:
         """Whether something was said that a decision can rest on."""
-        rules, turns = self._debate.rules, self._run.heard.turns
+        rules, turns = self._debate.rules, self._turns
         if rules.result and rules.result.stands:
             return bool(final_stands(rules, turns))
         return any(turn.kind == "speech" and turn.status == "ok" for turn in turns)
@@ -57,7 +104,7 @@ class Purse:
     def _fits_whole(self, ahead: Wave, *, decidable: bool) -> bool:
         """Whether the budget has room for a wave, and for the verdict that is to follow."""
         debate, name = self._debate, ahead.steps[0].stage
-        stage, result = debate.rules.stage(name), debate.rules.result
+        stage = debate.rules.stage(name)
         if stage.speakers == "jury" and debate.jury:
             if self._room(debate, (*ahead.steps, *ladder.written(debate))):
                 return True
@@ -65,8 +112,7 @@ class Purse:
         if debate.stop_reason == "budget" and stage.kind == "speech":
             return False  # the debate was cut before: it goes straight on to the outcome
         if not decidable:
-            states = result is not None and name in result.stands
-            return self._room(debate, ahead.steps) if states else self._fits_before_closing(ahead)
+            return self._fits(self.first(ahead))
         cheap, verdict = ladder.cheapest(debate)
         if not self._room(cheap, verdict):  # there will be none anyhow: nothing is kept back for it
             verdict = ()
@@ -83,35 +129,45 @@ class Purse:
                 chosen += steps
         return Wave(tuple(chosen)) if chosen else None
 
-    def _fits_before_closing(self, ahead: Wave) -> bool:
-        """Whether the budget has room for a wave, and for a closing summary if one may follow."""
-        cost, closing = self._cost(self._debate, ahead.steps), None
+    def first(self, ahead: Wave) -> Estimate:
+        """What there must be room for before the first wave, and until something was said that a
+        decision can rest on."""
+        debate, name = self._debate, ahead.steps[0].stage
+        result = debate.rules.result
+        if debate.jury and debate.rules.stage(name).speakers == "jury":
+            return self.cost(debate, (*ahead.steps, *ladder.written(debate)))
+        states = self._decides and result is not None and name in result.stands
+        return self.cost(debate, ahead.steps) if states else self._before_closing(ahead)
+
+    def _before_closing(self, ahead: Wave) -> Estimate:
+        """What a wave may take, with a closing summary if one may follow."""
+        cost, closing = self.cost(self._debate, ahead.steps), None
         if not any(step.kind == "summary" for step in ahead.steps):
             closing = self._closing()
         if closing and not schedule.is_last(self._debate, ahead):
             cost += closing
-        return self._fits(cost)
+        return cost
 
     def _closing(self) -> Estimate | None:
         if self._debate.status == "ending":
             return None
         ending = self._debate.but(status="ending", cursor=schedule.closing(self._debate))
         closing = schedule.plan(ending)
-        return None if isinstance(closing, Finish) else self._cost(self._debate, closing.steps[:1])
+        return None if isinstance(closing, Finish) else self.cost(self._debate, closing.steps[:1])
 
     def _room(self, debate: Debate, steps: Sequence[Step]) -> bool:
-        return self._fits(self._cost(debate, steps))
+        return self._fits(self.cost(debate, steps))
 
     def _fits(self, ahead: Estimate) -> bool:
         return limits.fits(self._debate.usage, self._debate.limits, ahead)
 
-    def _cost(self, debate: Debate, steps: Sequence[Step]) -> Estimate:
+    def cost(self, debate: Debate, steps: Sequence[Step]) -> Estimate:
         """What steps may take, one stage after the other: each reads what those before it said."""
         whole, said, saying = limits.NOTHING, 0, 0
         stage = None
         for step in steps:
             if step.stage != stage:
                 said, saying, stage = said + saying, 0, step.stage
-            whole += self._voice.estimate(self._run, step, debate, said)
+            whole += self._most(step, debate, said)
             saying += step.tokens or debate.limits.max_turn_tokens
         return whole

@@ -18,6 +18,7 @@ from moot.core.times import iso
 from moot.engine import publish
 from moot.engine.advance import Advancer
 from moot.engine.broadcast import Stations
+from moot.engine.budget import check_budget
 from moot.engine.finish import Filer, at_rest
 from moot.engine.inbox import Subscription
 from moot.engine.indexer import Indexer
@@ -264,17 +265,23 @@ class Service(Moot):
         if any(stage.cued for stage in rules.stages) and model.strip().lower().startswith("local"):
             await self._voices.look()  # so that it is known who hosts
         now = self._clock.now()
-        return request.build(
-            **wanted,
-            debate_id=self._new_id(now),
-            at=iso(now),
-            rules=rules,
-            default_model=self._voices.defaults(),
-            normalize=normalize,
-            received=received,
-            cards=self._voices.card,
-            writer=self._voices.writer,
-        )
+
+        def build() -> Debate:
+            made = request.build(
+                **wanted,
+                debate_id=self._new_id(now),
+                at=iso(now),
+                rules=rules,
+                default_model=self._voices.defaults(),
+                normalize=normalize,
+                received=received,
+                cards=self._voices.card,
+                writer=self._voices.writer,
+            )
+            check_budget(made, self._voices.card)
+            return made
+
+        return await asyncio.to_thread(build)  # the first card of a vendor loads its price list
 
     async def _seat(self, seat: Mapping[str, Any], place: int | None = None) -> Mapping[str, Any]:
         """A seat for a saved agent, as it is now; what is given beside it wins."""

@@ -32,7 +32,7 @@ from moot.errors import (
     ProviderUnavailableError,
 )
 from moot.outcome.stands import choices
-from moot.ports import WHOLE, Bus, Call, Clock, Reply, Say, Speaker, Store
+from moot.ports import WHOLE, Bus, Call, Clock, ModelCard, Reply, Say, Speaker, Store
 
 log = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ class Voice:
         seat = debate.seat(step.actor)
         card = self._speaker.card(seat.model)
         given = _choices(step, debate, run.heard.turns)
-        messages, heard = self._prompt(run, step, given)
+        messages, heard = self._prompt(run, step)
         wrong = run.repairs.get(step.key)
         seconds = limits.silence(step.seconds, debate.limits)
         call = Call(
@@ -190,19 +190,10 @@ class Voice:
                 **used(reply.usage),
             ) from None
 
-    def _prompt(
-        self, run: Run, step: Step, given: Choices, debate: Debate | None = None
-    ) -> tuple[tuple[Message, ...], tuple[Turn, ...]]:
-        """What a step is told, as far as it fits beside its answer and what its model thinks; then
-        its last answer and what is wrong with it, if that had not its shape."""
-        debate = debate or run.debate
-        window = self._window(run, step, debate.seat(step.actor))
-        room = run.tokens(step, window)
-        messages, heard = prompts.render(step, debate, run.heard, window, given, room)
-        wrong = run.repairs.get(step.key)
-        if isinstance(wrong, ProviderShapeError):
-            messages = prompts.repair(messages, wrong.said, wrong.problem)
-        return messages, heard
+    def _prompt(self, run: Run, step: Step) -> tuple[tuple[Message, ...], tuple[Turn, ...]]:
+        window = self._window(run, step, run.debate.seat(step.actor))
+        room, wrong = run.tokens(step, window), run.repairs.get(step.key)
+        return _prompt(step, run.debate, run.heard, window, room, wrong)
 
     def _window(self, run: Run, step: Step, seat: Participant) -> int:
         """The tokens that prompt and answer may take together, beside what the model thinks."""
@@ -301,28 +292,58 @@ class Voice:
             )
         return replace(reply, text=text)
 
-    def estimate(
-        self, run: Run, step: Step, debate: Debate | None = None, more: int = 0
-    ) -> Estimate:
+    def estimate(self, run: Run, step: Step, debate: Debate, more: int) -> Estimate:
         """What a step may take at the most: a model that can think may use all that its effort
         allows. The step may be of the debate as it would be otherwise, and read `more` tokens."""
-        debate = debate or run.debate
         seat = debate.seat(step.actor)
-        card = self._speaker.card(seat.model)
-        given = _choices(step, debate, run.heard.turns)
-        messages, _ = self._prompt(run, step, given, debate)
-        tokens_in = prompts.size(messages) + more
-        thinking = limits.thinking(step.effort, card.least, card.window)
-        tokens_out = run.tokens(step, self._window(run, step, seat)) + thinking.tokens
-        cost = tokens_in * (card.input_price or 0.0) + tokens_out * (card.output_price or 0.0)
-        return Estimate(tokens_in + tokens_out, cost)
+        card, window = self._speaker.card(seat.model), run.windows.get(seat.id)
+        wider, wrong = step.key in run.widened, run.repairs.get(step.key)
+        return most(step, debate, run.heard, card, more, window=window, wider=wider, wrong=wrong)
 
     def shrink(self, run: Run, step: Step) -> None:
         """The next prompt of this seat is half as long: its model's window proved smaller."""
         seat = run.debate.seat(step.actor)
         window = self._window(run, step, seat)
-        messages, _ = self._prompt(run, step, _choices(step, run.debate, run.heard.turns))
+        messages, _ = self._prompt(run, step)
         run.windows[seat.id] = min(window, prompts.size(messages)) // 2
+
+
+def most(
+    step: Step,
+    debate: Debate,
+    heard: Heard,
+    card: ModelCard,
+    more: int = 0,
+    *,
+    window: int | None = None,
+    wider: bool = False,
+    wrong: ProviderError | None = None,
+) -> Estimate:
+    """What a step may take at the most, if it reads `more` tokens than were said. Budgets are
+    checked with it when a debate is made and before each of its calls.
+
+    When it is tried again, its model's `window` may have proved smaller than the card says; if it
+    was cut, it has `wider` room; and it is told what was `wrong`.
+    """
+    thinking = limits.thinking(step.effort, card.least, card.window)
+    window = card.window - thinking.tokens if window is None else window
+    tokens = prompts.tokens_of(step, debate, window) * (limits.WIDER if wider else 1)
+    messages, _ = _prompt(step, debate, heard, window, tokens, wrong)
+    asked, told = prompts.size(messages) + more, tokens + thinking.tokens
+    cost = asked * (card.input_price or 0.0) + told * (card.output_price or 0.0)
+    return Estimate(asked + told, cost)
+
+
+def _prompt(
+    step: Step, debate: Debate, heard: Heard, window: int, tokens: int, wrong: ProviderError | None
+) -> tuple[tuple[Message, ...], tuple[Turn, ...]]:
+    """What a step is told, as far as it fits beside its answer and what its model thinks; then its
+    last answer and what is wrong with it, if that had not its shape."""
+    given = _choices(step, debate, heard.turns)
+    messages, read = prompts.render(step, debate, heard, window, given, tokens)
+    if isinstance(wrong, ProviderShapeError):
+        messages = prompts.repair(messages, wrong.said, wrong.problem)
+    return messages, read
 
 
 def _shaped(
