@@ -10,7 +10,9 @@ from moot.core.course import Plan
 from moot.core.debate import NO_USAGE, Debate, OutcomeKind, Turn, Usage
 from moot.core.events import Delta, Event, Speech
 from moot.core.format import Effort, Format
+from moot.core.limits import WHOLE
 from moot.core.preferences import Preferences
+from moot.core.prices import NOT_KNOWN, Known
 from moot.core.prompts import Message
 from moot.core.request import Normalize
 from moot.core.schedule import Step
@@ -36,10 +38,7 @@ class ModelCard:
     small: bool = False  # it needs short asks, and repeats itself
     least: Effort | None = None
     """The least that it thinks: "none" if it does only what is asked for. None: it cannot."""
-
-
-WHOLE = 4
-"""A whole turn may take this many times the longest silence."""
+    local: bool = False  # it runs on this machine, or on a server that the user runs
 
 
 def _as_given(seconds: float) -> None:
@@ -154,6 +153,7 @@ class Line:
 
     result: str = ""  # what came of it, in one line
     models: tuple[str, ...] = ()  # of all seats
+    prices: Known = NOT_KNOWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 from collections.abc import Coroutine, Mapping
 from pathlib import Path
@@ -94,8 +95,8 @@ def test_a_model_that_is_not_one_is_refused_at_the_start(home: Path) -> None:
     assert not home.exists()
 
 
-def test_the_terminal_says_first_who_speaks(home: Path) -> None:
-    async def scene() -> tuple[subprocess.CompletedProcess[str], list[str]]:
+def test_the_terminal_says_first_who_speaks_and_what_that_is_likely_to_cost(home: Path) -> None:
+    async def scene() -> tuple[list[subprocess.CompletedProcess[str]], list[str]]:
         async with wire.Wire() as vendors:
             env = environment(
                 home, **KEYS,
@@ -103,25 +104,34 @@ def test_the_terminal_says_first_who_speaks(home: Path) -> None:
                 GOOGLE_GEMINI_BASE_URL=vendors.url("gemini"),
             )  # fmt: skip
             words = ("run", "Ship it?", "-f", "custom", "--rounds", "1")
-            done = await asyncio.to_thread(forked.moot, env, *words)
+            seats = ("-p", "Ada=claude", "-p", f"Ben={UNPRICED}")
+            commands = words, ("run", "Ship it?", "-f", "duel", *seats)
+            done = [await asyncio.to_thread(forked.moot, env, *one) for one in commands]
             return done, [request.vendor for request in vendors.requests]
 
-    done, asked = go(scene())
-    assert done.returncode == 0, done.stderr
+    (done, unpriced), asked = go(scene())
+    assert done.returncode == unpriced.returncode == 0, done.stderr
     first = done.stdout.splitlines()[0]
-    assert first == (
+    who, calls, cost = first.rsplit(" · ", 2)
+    assert who == (
         "Ada: Claude (claude-sonnet-5-5) · Ben: OpenAI (gpt-6.1-terra) · "
         "host: Gemini (gemini-flash-latest)"
     )
+    assert calls == "6 calls"
+    assert re.fullmatch(r"about \$0\.\d+, at most \$0\.\d+ without retries", cost)
     assert set(asked) == {"claude", "openai", "gemini"}
     assert "DEBATE_WARN" not in done.stdout
+    unknown = f"; price of {UNPRICED} unknown"
+    assert unpriced.stdout.splitlines()[0].endswith(unknown)
+    assert unpriced.stdout.replace("\n", " ").count(unknown) == 2, "and how it ended"
 
 
 def test_it_says_so_if_nobody_but_the_understudy_speaks(home: Path) -> None:
     done = moot(home, "run", "Ship it?", "-f", "classic")
     first, *rest = done.stdout.splitlines()
     assert first == (
-        "Ada, Ben, host: the understudy, which is not a model. Set OPENAI_API_KEY, "
+        "Ada, Ben, host: the understudy, which is not a model · 22 calls · free, on this machine. "
+        "Set OPENAI_API_KEY, "
         'ANTHROPIC_API_KEY or GEMINI_API_KEY, or run "moot model fetch".'
     )
     warned = next(at for at, line in enumerate(rest) if "DEBATE_WARN_WEAK_HOST" in line)
@@ -161,6 +171,14 @@ def test_doctor_and_providers_say_what_a_seat_without_a_model_takes(home: Path) 
 
 
 # --- prices ---
+
+
+def test_a_price_is_unknown_even_if_every_call_failed(home: Path) -> None:
+    """Not free: whoever had no key may have one tomorrow."""
+    done = moot(home, "run", "Ship?", "-f", "duel", "-p", "Ada", "-p", f"Ben={UNPRICED}")
+    assert done.returncode == 3, done.stderr
+    assert "1 turn, 2 calls, price unknown" in " ".join(done.stdout.split())
+    assert "free" not in done.stdout
 
 
 def test_a_limit_on_cost_that_cannot_be_kept_is_refused_or_warned_of(home: Path) -> None:

@@ -1,5 +1,6 @@
 """Set up: the format with its options, the cast, what is wrong as one types."""
 
+import re
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -371,11 +372,26 @@ def test_who_will_speak_is_said_before_it_starts(browser: Browser, tmp_path: Pat
         )
         weak = page.get_by_text(f"The host is {understudy}, and may not lead this debate reliably")
         expect(weak).to_be_visible()
+        cost = page.get_by_test_id("estimate")
+        expect(cost).to_have_text("22 calls · free, on this machine")
         host = page.get_by_role("group", name="Host")
         host.get_by_label("Name").fill("Hana")
+        host.get_by_label("Model").fill("openai:nobody-knows")
+        expect(cost).to_contain_text("22 calls")
+        expect(cost).to_contain_text("price unknown")
         host.get_by_label("Model").fill("openai:gpt-5")
         expect(who).to_contain_text("Hana: openai:gpt-5")
+        expect(cost).to_contain_text(
+            re.compile(r"about \$0\.\d+, at most \$0\.\d+ without retries")
+        )
         expect(weak).to_have_count(0)
+        page.get_by_text("Limits").click()
+        page.get_by_label("Total tokens").fill("100")
+        refused = page.get_by_text("max_total_tokens has no room for Hana's first turn")
+        expect(refused).to_be_visible()  # before anybody presses Start
+        expect(cost).to_have_count(0)
+        page.get_by_label("Total tokens").fill("")
+        expect(refused).to_have_count(0)
         host.get_by_label("Model").fill("local:understudy")
         page.get_by_role("button", name="Back").click()
         to_cast(page, "Standard")

@@ -58,9 +58,9 @@ async def everything(moot: Moot, debate_ids: Sequence[str]) -> dict[str, Any]:
     return {
         "models": sorted(models),
         "list": [
-            codec.listed(one, found.lines[one.id].result, found.lines[one.id].models)
-            | {"place": None}
+            codec.listed(one, line.result, line.models, line.prices) | {"place": None}
             for one in found.debates
+            for line in [found.lines[one.id]]
         ],
         "records": await moot.records(),
         "formats": [shown(rules) for rules in await moot.formats()],

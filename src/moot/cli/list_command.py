@@ -58,7 +58,9 @@ def list_(
     )  # fmt: skip
     found = ask(lambda moot: _found(moot, search))
     if json:
-        listed = [codec.listed(one, line.result, line.models) for one, line, _ in found]
+        listed = [
+            codec.listed(one, line.result, line.models, line.prices) for one, line, _ in found
+        ]
         print_json([{key: row[key] for key in LISTED} for row in listed])
         return
     if not found:
@@ -120,7 +122,7 @@ def _plain(debate: "Debate", line: "Line", left: bool) -> list[str]:
     """For other programs: whole, and in a fixed order."""
     cells = (
         debate.created_at, debate.id, f"{debate.status}{_mark(debate, left)}", debate.format,
-        line.result, _cost(debate.usage), debate.motion,
+        line.result, _cost(debate.usage, line), debate.motion,
     )  # fmt: skip
     return [flat(cell) for cell in cells]
 
@@ -146,7 +148,7 @@ def _table(found: list[Row]) -> None:
             (debate.format, ""),
             (debate.motion, ""),
             (line.result, "bold" if debate.outcome else ""),
-            (_cost(debate.usage), "dim"),
+            (_cost(debate.usage, line), "dim"),
         ]
         made.add_row(*(Text(flat(text), style, overflow="ellipsis") for text, style in cells))
     console.print(made)
@@ -169,7 +171,10 @@ def _mark(debate: "Debate", left: bool) -> str:
     return " (left behind)" if left else " (degraded)" if debate.degraded else ""
 
 
-def _cost(usage: "Usage") -> str:
+def _cost(usage: "Usage", line: "Line") -> str:
+    from moot.render.cost import briefly
+
     if not usage.calls:
         return ""
-    return f"{'~' if usage.estimated else ''}${usage.cost_usd:.4f}" if usage.cost_usd else "free"
+    about = "~" if usage.estimated and usage.cost_usd else ""
+    return about + briefly(usage.cost_usd, line.prices.unpriced, local=line.prices.local)

@@ -13,13 +13,15 @@ from moot.cli.ask import print_json
 from moot.cli.screen import Screen, View
 from moot.cli.takeaways_view import report_of
 from moot.cli.target import Notices, filed, say, where
+from moot.core.course import Plan
 from moot.core.debate import Debate
 from moot.core.rejudge import only_votes
 from moot.core.status import FINAL
 from moot.core.voices import UNDERSTUDY
-from moot.errors import MootError, StateError
+from moot.errors import InputError, MootError, StateError
 from moot.models.providers import VENDORS
 from moot.ports import Moot, ProviderStatus
+from moot.render import cost
 from moot.wire import codec
 
 LIVE_PACE = 0.03
@@ -49,22 +51,26 @@ async def carry_on(
     mine: list[str],
     *,
     introduce: bool = False,
+    plan: Callable[[Moot], Awaitable[Plan]] | None = None,
 ) -> int:
     """Begin, show it live, and say how it ended. Ctrl-C pauses it: here at once, on a server after
-    the step in flight. `introduce` says first who will speak."""
+    the step in flight. `introduce` says first who will speak and, from its `plan`, what that is
+    likely to cost."""
     notices = Notices()
     async with here(json, mine, notices, recover=False) as moot:
         interrupts = Interrupts(moot)
         found = await moot.providers() if introduce and not json else None
+        planned = await _planned(moot, plan) if found is not None and plan else None
         debate = await begin(moot)
         # Not before: the sweep could find that very debate, and whoever resumes it be refused.
         moot.recover(lambda id_: _left_behind(id_, mine))
         if found is not None:
-            typer.echo(who_speaks(debate, found))  # before this waits for anything
+            typer.echo(who_speaks(debate, found, planned))  # before this waits for anything
         mine.append(debate.id)
         interrupts.begun([debate.id])
         heard = await moot.turns(debate.id) if debate.turn_count and not json else []
-        notices.view = View() if json else Screen(debate, heard=heard)
+        likely = planned.estimate.cost_usd if planned else None
+        notices.view = View() if json else Screen(debate, heard=heard, expected=likely)
         with notices.view as view:
             debate = await shown(moot, debate, view)
         said = await moot.turns(debate.id) if json or debate.outcome else []
@@ -85,6 +91,14 @@ async def carry_on(
                 }
             )
     return exit_code(debate, interrupts.came)
+
+
+async def _planned(moot: Moot, plan: Callable[[Moot], Awaitable[Plan]]) -> Plan | None:
+    """The plan, unless it is refused: whoever begins the debate says why, in words of its own."""
+    try:
+        return await plan(moot)
+    except InputError:
+        return None
 
 
 async def follow(id_: str, after: int) -> int:
@@ -218,8 +232,9 @@ def exit_code(debate: Debate, interrupted: bool) -> int:
     return 1 if debate.status == "failed" else 0
 
 
-def who_speaks(debate: Debate, found: Sequence[ProviderStatus]) -> str:
-    """The seats with their models, in one line: what `local` means is among what was found."""
+def who_speaks(debate: Debate, found: Sequence[ProviderStatus], plan: Plan | None = None) -> str:
+    """The seats with their models, in one line: what `local` means is among what was found. Then
+    what the debate is likely to cost, if its plan is known."""
     local = next((one.model for one in found if one.provider == "local"), "local")
     seats: dict[str, list[str]] = {}
     debaters = (*debate.participants, *filter(None, [debate.host]))
@@ -230,6 +245,8 @@ def who_speaks(debate: Debate, found: Sequence[ProviderStatus]) -> str:
         name = "host" if seat is debate.host else seat.name
         seats.setdefault(voice, []).append(name)
     line = " · ".join(f"{', '.join(names)}: {voice}" for voice, names in seats.items())
+    if plan:
+        line = f"{line} · {cost.outlook(plan.estimate)}"
     canned = any(seat.model == "local" for seat in speaking) and local == UNDERSTUDY
     keyed = any(one.works for one in found if one.provider != "local")
     return f"{line}. {HINT}" if canned and not keyed else line

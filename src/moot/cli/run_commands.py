@@ -23,6 +23,7 @@ from moot.cli.quiet import loading
 from moot.errors import InputError
 
 if TYPE_CHECKING:
+    from moot.core.course import Plan
     from moot.core.debate import Debate
     from moot.ports import Moot
 
@@ -142,7 +143,10 @@ def run(
     async def begin(moot: "Moot") -> "Debate":
         return await moot.create(**await _seated(moot, asked, fields.model))
 
-    _carry(begin, json, introduce=True)
+    async def plan(moot: "Moot") -> "Plan":
+        return await moot.plan(await _seated(moot, asked, fields.model))
+
+    _carry(begin, json, introduce=True, plan=plan)
 
 
 def council(
@@ -196,21 +200,33 @@ def council(
         jury=_jury(jury, juror, no_swap, no_baseline),
     )
 
-    async def begin(moot: "Moot") -> "Debate":
+    async def wanted(moot: "Moot") -> dict[str, Any]:
         from moot.core.seating import as_role
 
         seated = await _seated(moot, {**asked, "format": "council"}, model)
         seats = [as_role(seat) for seat in seated.get("participants", ())]
-        return await moot.council(
-            {**asked, **said(participants=seats or None, jury=seated.get("jury"))}
-        )
+        return {**asked, **said(participants=seats or None, jury=seated.get("jury"))}
 
-    _carry(begin, json, introduce=True)
+    async def begin(moot: "Moot") -> "Debate":
+        return await moot.council(await wanted(moot))
+
+    async def plan(moot: "Moot") -> "Plan":
+        from moot.core import request
+
+        return await moot.plan({**request.council(await wanted(moot)), "format": "council"})
+
+    _carry(begin, json, introduce=True, plan=plan)
 
 
 def start(id_: Id, json: Json = False) -> None:
     """Start a debate that was made to wait."""
-    _carry(lambda moot: moot.start(id_), json, id_, introduce=True)
+    _carry(
+        lambda moot: moot.start(id_),
+        json,
+        id_,
+        introduce=True,
+        plan=lambda moot: moot.plan_of(id_),
+    )
 
 
 def resume(id_: Id, json: Json = False) -> None:
@@ -276,12 +292,17 @@ def rejudge(id_: Id, jury: Jury = None, juror: Juror = None, json: Json = False)
 
 
 def _carry(
-    begin: "Callable[[Moot], Awaitable[Debate]]", json: bool, *known: str, introduce: bool = False
+    begin: "Callable[[Moot], Awaitable[Debate]]",
+    json: bool,
+    *known: str,
+    introduce: bool = False,
+    plan: "Callable[[Moot], Awaitable[Plan]] | None" = None,
 ) -> None:
     with loading():
         from moot.cli.live import carry_on
 
-    raise typer.Exit(asyncio.run(carry_on(begin, json, list(known), introduce=introduce)))
+    told = carry_on(begin, json, list(known), introduce=introduce, plan=plan)
+    raise typer.Exit(asyncio.run(told))
 
 
 def _tell(verb: "Callable[[Moot], Awaitable[Debate]]", json: bool) -> None:

@@ -14,11 +14,13 @@ from rich.text import Text
 
 from moot.cli import markdown_view, takeaways_view, verdict_view
 from moot.cli.ask import counted, flat
-from moot.core import schedule, verbs
+from moot.core import prices, schedule, verbs
 from moot.core.clean import clean
 from moot.core.debate import Debate, Turn
 from moot.core.events import CutOff, Delta, Event, StatusChanged, TurnCommitted
+from moot.core.forecast import Amounts
 from moot.core.voices import UNDERSTUDY, label
+from moot.render import cost
 from moot.render.ballots import Ballot, ballots, in_order, jurors
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta")
@@ -100,9 +102,13 @@ class Screen(View):
     """A terminal, or a pipe: there only what is committed is printed."""
 
     def __init__(
-        self, debate: Debate, console: Console | None = None, heard: Sequence[Turn] = ()
+        self,
+        debate: Debate,
+        console: Console | None = None,
+        heard: Sequence[Turn] = (),
+        expected: Amounts | None = None,
     ) -> None:
-        """`heard` was said before what is shown."""
+        """`heard` was said before what is shown; `expected` is what it is likely to cost."""
         self._console = console or Console(highlight=False, soft_wrap=False)
         self._debate = debate
         self._jurors = jurors(debate)
@@ -117,6 +123,7 @@ class Screen(View):
         self._place: tuple[int | None, str] | None = None
         self._where = schedule.label(debate, *schedule.here(debate))
         self._done, self._cost = debate.turn_count, debate.usage.cost_usd
+        self._expected = expected.likely if expected else 0.0
         self._total = debate.total
         self._is_lost = False
         self._live: Live | None = None
@@ -336,9 +343,18 @@ class Screen(View):
             ProgressBar(total=max(self._total, 1), completed=self._done, width=20),
             Text(f"{self._done}/{self._total}"),
             Text(LOST, style="yellow") if self._is_lost else Text(self._where, style="dim"),
-            Text(f"${self._cost:.4f}" if self._cost else "", style="dim"),
+            Text(self._spent(), style="dim"),
         )
         return Group(*parts, Text(), row)
+
+    def _spent(self) -> str:
+        """What was spent so far, and what is expected while that is more."""
+        unknown = prices.unpriced(self._debate)
+        if not self._cost and not unknown:
+            return ""
+        spent = cost.spent(self._cost, unknown)
+        more = self._expected > self._cost and not unknown
+        return f"{spent} of about {cost.about(self._expected)}" if more else spent
 
 
 def mends(debate: Debate) -> list[tuple[str, str]]:
@@ -383,7 +399,8 @@ def ending(debate: Debate) -> str:
 def _bill(debate: Debate) -> str:
     usage = debate.usage
     tokens = usage.input_tokens + usage.output_tokens
-    spent = f", {tokens:,} tokens, ${usage.cost_usd:.4f}" if tokens else ""
+    used = f", {tokens:,} tokens" if tokens else ""
     about = " (partly estimated)" if usage.estimated and tokens else ""
+    spent = f", {cost.of_debate(debate)}" if usage.calls else ""
     done = f"{counted(debate.turn_count, 'turn')}, {counted(usage.calls, 'call')}"
-    return f"  {done}{spent}{about}"
+    return f"  {done}{used}{spent}{about}"

@@ -19,6 +19,7 @@ from moot.core.events import Delta, Event, StatusChanged
 from moot.core.format import Format
 from moot.core.ids import check_id
 from moot.core.preferences import Preferences
+from moot.core.prices import Known
 from moot.core.status import FINAL
 from moot.errors import ConflictError, InputError, StateError, StorageError
 from moot.outcome.calibration import Calibration, Hindsight
@@ -446,9 +447,12 @@ def _found(said: Any) -> Found:
 
 
 def _line(said: Any) -> Line:
-    """An older server tells of neither."""
-    models = said.get("models", ())
-    return Line(visible(str(said.get("result", ""))), tuple(visible(str(one)) for one in models))
+    """An older server tells of none of it."""
+    models, unpriced = (
+        tuple(visible(str(one)) for one in said.get(name, ())) for name in ("models", "unpriced")
+    )
+    known = Known(unpriced, bool(said.get("local")))
+    return Line(visible(str(said.get("result", ""))), models, known)
 
 
 def _defaults(said: Any) -> tuple[str, ...]:

@@ -1,9 +1,11 @@
 """The plan of a debate: every stage and step that its format asks for, before a word is said."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from moot.core import schedule
 from moot.core.debate import Debate, Kind
+from moot.core.forecast import Card, Forecast, forecast
 from moot.core.legs import legs_of
 
 
@@ -40,9 +42,10 @@ class Plan:
     stages: tuple[PlannedStage, ...]
     steps: tuple[PlannedStep, ...]
     total: int  # turns
+    estimate: Forecast  # what that is likely to take
 
 
-def plan(debate: Debate) -> Plan:
+def plan(debate: Debate, cards: Callable[[str], Card]) -> Plan:
     """The plan of a debate from its beginning, wherever it stands."""
     legs = legs_of(debate)
     stages = tuple(
@@ -64,4 +67,4 @@ def plan(debate: Debate) -> Plan:
         for number, wave in enumerate(schedule.waves(debate), 1)
         for step in wave
     )
-    return Plan(stages, steps, len(steps))
+    return Plan(stages, steps, len(steps), forecast(debate, cards))

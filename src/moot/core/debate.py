@@ -31,6 +31,10 @@ class Participant:
     stance: Stance = "neutral"
     bio: str = ""
     model: str
+    unpriced: Annotated[tuple[str, ...], UNWRITTEN] = ()
+    """The models that speak for it, or did, and whose price nobody published."""
+    local: Annotated[bool, UNWRITTEN] = False
+    """Whether its model runs on this machine, if its provider's name does not say so."""
 
 
 Reading = Literal["alone", "spoken", "swapped"]

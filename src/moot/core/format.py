@@ -27,10 +27,11 @@ PLACEHOLDERS = frozenset({"name", "stance", "target", "motion", "stage", "round"
 
 MAX_PARTICIPANTS = 12
 MAX_JURORS = 11
-EDITION = 3
-"""By which rules the outcome of a debate is made that begins now. 1: debates that began before
+EDITION = 4
+"""By which rules the documents of a debate are made that begins now. 1: debates that began before
 there were juries, whose packets must come out as they did. 2: those that began before turns had
-numbers of their own, and that cite a turn by its seq."""
+numbers of their own, and that cite a turn by its seq. 3: those that began before what a debate
+cost was one figure with every call in it, and unknown prices were said to be unknown."""
 MAX_TURNS = 2000
 
 _HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")

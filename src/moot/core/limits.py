@@ -47,6 +47,8 @@ def thinking(effort: Effort | None, least: Effort | None, window: int) -> Thinki
     return Thinking(min(given.tokens, window // 2), given.seconds)
 
 
+WHOLE = 4
+"""A whole turn may take this many times the longest silence."""
 WIDER = 2
 """Whoever was cut by the token limit is asked again with this many times the tokens."""
 

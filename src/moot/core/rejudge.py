@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from moot.core import request
+from moot.core import request, voices
 from moot.core.change import Change, join, turn_to
 from moot.core.debate import NO_USAGE, Cursor, Debate, Fork, Phase, Turn
 from moot.core.events import Event, TurnCommitted
@@ -51,11 +51,12 @@ def rejudged(
     at: str,
     default_model: str | Sequence[str],
     normalize: request.Normalize,
+    cards: voices.Cards | None = None,
 ) -> Debate:
     """The debate in which a jury judges another one, of which `said` is `heard`."""
     rules, last, warnings = _rules(judged.rules, said), said[-1], list[str]()
     jury = request.empanel(
-        rules, judged.seats, _jury(judged, asked), default_model, normalize, warnings
+        rules, judged.seats, _jury(judged, asked), default_model, normalize, warnings, cards
     )
     if jury is None:
         raise InputError("A jury has at least one juror.", "jury.size")

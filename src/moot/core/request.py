@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from moot.core import schedule, voices
+from moot.core import prices, schedule, voices
 from moot.core.clean import one_line, visible
 from moot.core.debate import Cursor, Debate, Jury, Limits, OnFailure, Participant
 from moot.core.format import EDITION, MAX_JURORS, MAX_PARTICIPANTS, MAX_TURNS, Format
@@ -61,13 +61,14 @@ def build(
 ) -> Debate:
     """A debate that has not begun.
 
-    Seats without a model take `default_model`, or those of a ring in turn. With `cards`, a limit on
-    cost that cannot be kept is refused, and a weak host warned of; `writer` writes the report.
+    Seats without a model take `default_model`, or those of a ring in turn. With `cards`, seats
+    whose price is not known are marked, a limit on cost that cannot be kept is refused, and a weak
+    host warned of; `writer` writes the report.
     """
     warnings: list[str] = []
     seats, moderator = _cast(rules, participants, host, default_model, normalize, warnings)
     everybody = (*seats, moderator) if moderator else seats
-    voting = empanel(rules, everybody, jury, default_model, normalize, warnings)
+    voting = empanel(rules, everybody, jury, default_model, normalize, warnings, cards)
     if voting:
         _check_labels(seats, moderator)
     chosen = _options(rules, options or {})
@@ -81,6 +82,8 @@ def build(
             voices.weak_host(rules, moderator, cards),
         )
         warnings += filter(None, doubts)
+        seats = tuple(prices.marked(seat, cards) for seat in seats)
+        moderator = prices.marked(moderator, cards) if moderator else None
     debate = Debate(
         id=debate_id,
         motion=_motion(motion),
@@ -137,8 +140,10 @@ def recast(
     check_roster(debate.rules, seated, debate.host)
     if debate.jury:
         _check_labels(seated, debate.host)
-    if cards and (doubt := voices.check_prices(debate.limits, seated, cards)):
-        warnings.append(doubt)
+    if cards:
+        doubt = voices.check_prices(debate.limits, seated, cards)
+        warnings += [doubt] if doubt else []
+        seated = tuple(prices.marked(seat, cards) for seat in seated)
     return placed(debate.but(participants=seated, warnings=tuple(dict.fromkeys(warnings))))
 
 
@@ -386,13 +391,17 @@ def empanel(
     default_model: str | Sequence[str],
     normalize: Normalize,
     warnings: list[str],
+    cards: voices.Cards | None = None,
 ) -> Jury | None:
     """The jury of a debate, each juror with its model; `warnings` grow by what is doubtful."""
     voting = _jury(rules, asked, normalize, warnings)
     if voting is None:
         return None
     spare = _ring(default_model, normalize, warnings, voting.seats)
-    voting = replace(voting, seats=voices.empanel(voting.seats, seats, spare))
+    jurors = voices.empanel(voting.seats, seats, spare)
+    if cards:
+        jurors = tuple(prices.marked(one, cards) for one in jurors)
+    voting = replace(voting, seats=jurors)
     warnings += voices.partial_jury(voting, seats)
     return voting
 

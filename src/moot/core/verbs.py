@@ -6,8 +6,10 @@ from moot.core import limits, schedule, status
 from moot.core.change import UNTRIED, Change, Spoken, join, lost, notice, obey, take, turn_to
 from moot.core.debate import Debate, Failure, Participant, Phase
 from moot.core.moves import commit, decides, reach
+from moot.core.prices import marked
 from moot.core.request import bounded
 from moot.core.schedule import Wave
+from moot.core.voices import Cards
 from moot.errors import ProviderTimeoutError, StateError
 
 
@@ -77,7 +79,12 @@ def end(debate: Debate, at: str) -> Change:
 
 
 def retry(
-    debate: Debate, model: str | None, warning: str | None, at: str, seconds: float | None = None
+    debate: Debate,
+    model: str | None,
+    warning: str | None,
+    at: str,
+    seconds: float | None = None,
+    cards: Cards | None = None,
 ) -> Change:
     """Try the step that failed again, with another model or another max_turn_seconds if they are
     given."""
@@ -90,7 +97,7 @@ def retry(
             "names, then retry without them."
         )
     if model:
-        debate = _recast(debate, failure.actor, model)
+        debate = _recast(debate, failure.actor, model, cards)
     if seconds:
         debate = _allow(debate, failure.actor, seconds)
     if warning and warning not in debate.warnings:
@@ -172,9 +179,12 @@ def _not_decided(debate: Debate, verb: str) -> None:
         )
 
 
-def _recast(debate: Debate, seat_id: str, model: str) -> Debate:
+def _recast(debate: Debate, seat_id: str, model: str, cards: Cards | None) -> Debate:
     def recast(seat: Participant) -> Participant:
-        return replace(seat, model=model) if seat.id == seat_id else seat
+        if seat.id != seat_id:
+            return seat
+        changed = replace(seat, model=model)
+        return marked(changed, cards) if cards else changed
 
     jury = debate.jury
     return debate.but(

@@ -40,6 +40,9 @@ class Card(Protocol):
     @property
     def small(self) -> bool: ...
 
+    @property
+    def local(self) -> bool: ...
+
 
 Cards = Callable[[str], Card]
 

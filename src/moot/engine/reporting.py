@@ -293,7 +293,8 @@ class Reporter:
                 f"{reply.model} wrote a report that cannot be read ({name}).", **used(usage)
             ) from None
         job.owed += usage
-        return read
+        card = self._speaker.card(job.model)
+        return replace(read, unpriced=not voices.priced(card), local=card.local)
 
     async def _speak(self, job: _Job, call: Call) -> Reply:
         late = ""

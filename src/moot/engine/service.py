@@ -204,10 +204,13 @@ class Service(Moot):
     async def plan(self, asked: Mapping[str, Any]) -> course.Plan:
         wanted = {"format": "standard", "participants": (), "limits": None, **asked}
         wanted.pop("start", None)
-        return course.plan(await self._built(wanted, _given(asked), self._voices.normalize))
+        return await self._planned(await self._built(wanted, _given(asked), self._voices.normalize))
 
     async def plan_of(self, debate_id: str) -> course.Plan:
-        return course.plan(await self.get(debate_id))
+        return await self._planned(await self.get(debate_id))
+
+    async def _planned(self, debate: Debate) -> course.Plan:
+        return await asyncio.to_thread(course.plan, debate, self._voices.card)
 
     async def _create_free(
         self,
@@ -350,7 +353,7 @@ class Service(Moot):
 
         def move(row: Debate, at: str) -> Change:
             doubt = _doubt(row, canonical, card) if row.failure and row.failure.actor else None
-            return verbs.retry(row, canonical, doubt, at, max_turn_seconds)
+            return verbs.retry(row, canonical, doubt, at, max_turn_seconds, lambda _: card)
 
         return await self._verb(debate_id, move, go=True)
 
@@ -373,6 +376,7 @@ class Service(Moot):
             made = rejudge.rejudged(
                 judged, said, jury, debate_id=self._new_id(now), at=iso(now),
                 default_model=self._voices.defaults(), normalize=self._voices.normalize,
+                cards=self._voices.card,
             )  # fmt: skip
             if not choices(made, said).options:
                 raise StateError("Nobody took a position in this debate: there is no choice.")

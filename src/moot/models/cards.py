@@ -93,4 +93,4 @@ def local_card(
 ) -> ModelCard:
     """The card of a local server's model: free, with a small window unless the server tells."""
     model = f"{provider}:{name}" if name else provider
-    return ModelCard(model, window or LOCAL_WINDOW, 0.0, 0.0, small, _thinker(name))
+    return ModelCard(model, window or LOCAL_WINDOW, 0.0, 0.0, small, _thinker(name), local=True)

@@ -99,7 +99,7 @@ class Understudy:
         self._pace = pace  # seconds from one group of words to the next
 
     def card(self, model: str) -> ModelCard:
-        return ModelCard(LABEL, WINDOW, 0.0, 0.0)
+        return ModelCard(LABEL, WINDOW, 0.0, 0.0, local=True)
 
     async def speak(self, call: Call, say: Say) -> Reply:
         text, data = _answer(call)

@@ -11,6 +11,7 @@ from typing import Any
 from moot.core.answers import lines
 from moot.core.debate import NO_USAGE, Debate, Turn
 from moot.core.positions import key
+from moot.core.prices import is_local, unpriced
 from moot.core.voices import family
 from moot.outcome.ballot import Vote
 from moot.outcome.count import Count
@@ -50,7 +51,7 @@ def verdict(
         "warnings": doubts(
             debate, turns, found.stood, found.cast, found.options, found.moved, found.quotes
         ),
-        "usage": _usage(turns),
+        "usage": _usage(debate, turns),
     }
 
 
@@ -218,12 +219,16 @@ def _once(said: Iterable[tuple[Turn, str]]) -> list[Row]:
     return list(found.values())
 
 
-def _usage(turns: Sequence[Turn]) -> Mapping[str, Any]:
-    used = reduce(add, (turn.usage for turn in turns), NO_USAGE)
+def _usage(debate: Debate, turns: Sequence[Turn]) -> Mapping[str, Any]:
+    """What all calls of the debate took; before edition 4, those that led to a turn."""
+    whole = debate.rules.edition > 3
+    used = debate.usage if whole else reduce(add, (turn.usage for turn in turns), NO_USAGE)
+    known = {"unpriced": list(unpriced(debate)), "local": is_local(debate)} if whole else {}
     return {
         "inputTokens": used.input_tokens,
         "outputTokens": used.output_tokens,
         "costUsd": round(used.cost_usd, 6),
         "calls": used.calls,
         "estimated": used.estimated,
+        **known,
     }

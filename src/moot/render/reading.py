@@ -55,6 +55,8 @@ class Reading:
     best: tuple[Finding, ...] = ()  # of each who debated, one
     conceded: Findings = ()
     open: Findings = ()
+    unpriced: bool = False  # nobody published a price for the model
+    local: bool = False  # the model ran on this machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +317,10 @@ def writer(reading: Reading) -> dict[str, Any]:
     used = {name: getattr(reading.usage, field) for name, field in _USED.items()}
     if reading.usage.thinking_tokens:
         used["thinkingTokens"] = reading.usage.thinking_tokens
+    if reading.unpriced:
+        used["unpriced"] = [reading.model]
+    if reading.local:
+        used["local"] = True
     return {"model": reading.model, **used, "madeAt": reading.made_at}
 
 
@@ -340,6 +346,8 @@ def of_report(document: Any) -> Read:
                     "thinking_tokens": wrote.get("thinkingTokens", 0),
                 },
                 "made_at": wrote["madeAt"],
+                "unpriced": bool(wrote.get("unpriced")),
+                "local": bool(wrote.get("local")),
             }
         )
     except (KeyError, TypeError, AttributeError, RecursionError):

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from moot.core import schedule
+from moot.core import prices, schedule
 from moot.core.answers import tables
 from moot.core.debate import Debate, Participant, Turn
 from moot.core.times import seconds
@@ -63,7 +63,7 @@ def report(
             "confidenceScore": decided.confidence_score,
         },
         "speakers": speakers,
-        "totals": _statistics(told, words),
+        "totals": _totals(debate, told, words),
         "rounds": _rounds(debate, told, layout),
         "timeline": [item.mark() for item in told],
         "failures": [_failure(debate, item.turn, layout) for item in told if item.failed],
@@ -146,6 +146,23 @@ def _statistics(told: Sequence[_Told], all_words: int) -> dict[str, Any]:
     }
 
 
+def _totals(debate: Debate, told: Sequence[_Told], words: int) -> dict[str, Any]:
+    """Those of all turns; and the tokens and the cost of all calls, also of those that led to no
+    turn. Before edition 4, only what turns took was counted."""
+    counted = _statistics(told, words)
+    if debate.rules.edition < 4:
+        return counted
+    used = debate.usage
+    return counted | {
+        "inputTokens": used.input_tokens,
+        "outputTokens": used.output_tokens,
+        "costUsd": round(used.cost_usd, 8),
+        "estimated": used.estimated,
+        "unpriced": list(prices.unpriced(debate)),
+        "local": prices.is_local(debate),
+    }
+
+
 def _actors(debate: Debate, turns: Sequence[Turn]) -> list[str]:
     """Everyone with a seat, and whoever spoke without one: a person's note."""
     ids = (*(seat.id for seat in _seats(debate)), *(turn.actor for turn in turns))
@@ -164,14 +181,19 @@ def _speaker(
     own = [item.turn for item in told]
     spoke = [turn.model for turn in own if turn.status == "ok" and turn.model]
     models = list(dict.fromkeys(spoke or [turn.model for turn in own if turn.model]))
+    models = models or ([seat.model] if seat else [])
+    known: dict[str, Any] = {}
+    if debate.rules.edition > 3:
+        unpriced, local = ([*seat.unpriced], prices.runs_here(seat)) if seat else ([], True)
+        known = {"unpriced": unpriced, "local": local}
     return {
         "id": actor,
         "name": seat.name if seat else own[0].name,
         "role": seat.role if seat else "person",
         "stance": seat.stance if seat else "neutral",
-        "models": models or ([seat.model] if seat else []),
+        "models": models,
         "mainPoints": points,
-        "statistics": _statistics(told, all_words),
+        "statistics": _statistics(told, all_words) | known,
     }
 
 

@@ -1,18 +1,18 @@
 """A report as Markdown, and the rows that its page shows too."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from moot.core.clean import escape, visible
 from moot.core.prompts import quote
 from moot.core.voices import label
-from moot.render import verdict_markdown
+from moot.render import cost, verdict_markdown
 from moot.render.layout import LAYOUT
 from moot.render.takeaways_text import Line, origin, sections
 from moot.render.verdict_markdown import line as _line
 from moot.render.verdict_markdown import table as _table
 from moot.render.verdict_text import Told, tell
-from moot.render.verdict_text import money as _money
 
 _BY = {
     "host": "The host’s closing words",
@@ -44,14 +44,14 @@ def method(report: Mapping[str, Any]) -> str:
         return (
             f"This report was written by a model, {label(wrote['model'])}, on "
             f"{_moment(wrote['madeAt'])}: {calls}, {wrote['inputTokens']:,} tokens in, "
-            f"{wrote['outputTokens']:,} out, {_money(wrote['costUsd'])}{about}. "
+            f"{wrote['outputTokens']:,} out, {_writing(report)}{about}. "
             "The figures are counted."
         )
     return (
         f"Summary and main points were written by a model, {label(wrote['model'])}, on "
         f"{_moment(wrote['madeAt'])}: {calls}, {wrote['inputTokens']:,} tokens in, "
-        f"{wrote['outputTokens']:,} out, {_money(wrote['costUsd'])}{about}, beside what the debate "
-        "itself took. The figures are counted."
+        f"{wrote['outputTokens']:,} out, {_writing(report)}{about}, beside what the debate itself "
+        "took. The figures are counted."
     )
 
 
@@ -174,14 +174,23 @@ def facts_of(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Ended", _moment(report["endedAt"]) or "not yet"),
         *([("Lasted", clock(lasted))] if lasted is not None else []),
         ("Tokens", spent + about),
-        ("Cost", f"{_money(totals['costUsd'])}{_for_the_report(report)}"),
+        ("Cost", f"{cost.of_document(totals)}{_for_the_report(report)}"),
     ]
 
 
 def _for_the_report(report: Mapping[str, Any]) -> str:
     """What the report cost beside the debate. Before layout 5 its last line alone said so."""
-    wrote = report.get("writer") if "takeaways" in report else None
-    return f", and {_money(wrote['costUsd'])} for this report" if wrote else ""
+    told = "takeaways" in report and report.get("writer")
+    return f", and {_writing(report)} for this report" if told else ""
+
+
+def _writing(report: Mapping[str, Any]) -> str:
+    """What it cost to write a report."""
+    wrote = report["writer"]
+    if "unpriced" not in report["totals"]:
+        return cost.before(wrote["costUsd"])
+    unknown, local = wrote.get("unpriced", ()), wrote.get("local", False)
+    return cost.spent(wrote["costUsd"], unknown, local=local)
 
 
 def scores(decided: Mapping[str, Any]) -> list[tuple[str, float]]:
@@ -200,14 +209,11 @@ def tables(report: Mapping[str, Any]) -> dict[str, list[Sequence[str]]]:
     """The tables of a report by their titles, each with its head. The statistics end with a sum."""
     names = names_of(report)
     statistics = [(who["name"], who["statistics"]) for who in report["speakers"]]
-    statistics.append(("All", report["totals"]))
+    statistics += [*_untold(report), ("All", report["totals"])]
     found: dict[str, list[Sequence[str]]] = {
         "Statistics": [
             ("Speaker", *_FIGURES),
-            *(
-                (name, *(show(own[key]) for key, show in _FIGURES.values()))
-                for name, own in statistics
-            ),
+            *((name, *(show(own) for show in _FIGURES.values())) for name, own in statistics),
         ],
         "Rounds": [
             ("Round", "Turns", "Words", "Time"),
@@ -231,6 +237,21 @@ def tables(report: Mapping[str, Any]) -> dict[str, list[Sequence[str]]]:
         ],
     }
     return {title: rows for title, rows in found.items() if len(rows) > 1}
+
+
+def _untold(report: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """What calls took that led to no turn, because they failed or were called off: with it, the
+    rows add up."""
+    totals = report["totals"]
+    own = [who["statistics"] for who in report["speakers"]]
+    rest: dict[str, Any] = {
+        key: round(totals[key] - math.fsum(one[key] for one in own), 8)
+        for key in ("inputTokens", "outputTokens", "costUsd")
+    }
+    if "unpriced" not in totals or not any(value > 0 for value in rest.values()):
+        return []
+    known = {key: totals[key] for key in ("unpriced", "local")}
+    return [("Calls without a turn", {**dict.fromkeys(totals, None), **rest, **known})]
 
 
 def place_of(item: Mapping[str, Any]) -> str:
@@ -261,16 +282,22 @@ def clock(value: float) -> str:
 
 
 _count = "{:,}".format
-_FIGURES: dict[str, tuple[str, Callable[[Any], str]]] = {
-    "Turns": ("turns", _count),
-    "Words": ("words", _count),
-    "Share": ("share", "{:.0%}".format),
-    "Longest": ("longestTurnWords", _count),
-    "Tokens in": ("inputTokens", _count),
-    "Tokens out": ("outputTokens", _count),
-    "Cost": ("costUsd", _money),
-    "Time": ("seconds", clock),
-    "Retries": ("retries", _count),
-    "Failures": ("failures", _count),
+
+
+def _figure(key: str, show: Callable[[Any], str] = _count) -> Callable[[Mapping[str, Any]], str]:
+    return lambda own: "" if own[key] is None else show(own[key])
+
+
+_FIGURES: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "Turns": _figure("turns"),
+    "Words": _figure("words"),
+    "Share": _figure("share", "{:.0%}".format),
+    "Longest": _figure("longestTurnWords"),
+    "Tokens in": _figure("inputTokens", lambda tokens: f"{tokens:,.0f}"),
+    "Tokens out": _figure("outputTokens", lambda tokens: f"{tokens:,.0f}"),
+    "Cost": cost.in_table,
+    "Time": _figure("seconds", clock),
+    "Retries": _figure("retries"),
+    "Failures": _figure("failures"),
 }
-"""The columns of the statistics: where each figure is, and how it is written."""
+"""The columns of the statistics, and how each figure is written."""

@@ -8,6 +8,7 @@ from moot.core.debate import Debate, Turn
 from moot.core.prompts import quote
 from moot.core.voices import label
 from moot.render.ballots import Ballot, ballots, in_order
+from moot.render.cost import of_debate
 from moot.render.layout import LAYOUT
 
 
@@ -41,6 +42,7 @@ def _facts(debate: Debate, layout: int) -> list[str]:
         for seat in debate.seats
     )
     reason = f" ({debate.stop_reason})" if debate.stop_reason else ""
+    spent = f"${debate.usage.cost_usd:.4f}" if debate.rules.edition < 4 else of_debate(debate)
     return [
         f"- Debate: `{debate.id}`, {debate.format}",
         f"- Status: {debate.status}{reason}{', degraded' if debate.degraded else ''}",
@@ -49,7 +51,7 @@ def _facts(debate: Debate, layout: int) -> list[str]:
         (
             f"- Turns: {debate.turn_count}, calls: {debate.usage.calls}, "
             f"tokens: {debate.usage.input_tokens} in, {debate.usage.output_tokens} out, "
-            f"cost: ${debate.usage.cost_usd:.4f}"
+            f"cost: {spent}"
         ),
         f"- From {debate.started_at or debate.created_at} to {debate.ended_at or '…'}",
     ]

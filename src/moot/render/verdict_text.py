@@ -11,6 +11,7 @@ from typing import Any
 from moot.core.answers import UNDECIDED
 from moot.core.debate import Debate, Turn
 from moot.core.voices import UNDERSTUDY, label
+from moot.render.cost import of_document
 from moot.render.extract import clip
 
 MOST = 6  # lines of what is open and what would change it; verdict.json has all of them
@@ -263,7 +264,8 @@ def _cost(verdict: Mapping[str, Any]) -> tuple[str, ...]:
     tokens = used["inputTokens"] + used["outputTokens"]
     about = " (in part estimated)" if used["estimated"] else ""
     spent = f"{tokens:,} tokens, {used['calls']} call{'s' if used['calls'] != 1 else ''}"
-    return (f"{money(used['costUsd'])}, {spent}{about}.",)
+    cost, apart = of_document(used), "; " if used.get("unpriced") else ", "
+    return (f"{cost[:1].upper()}{cost[1:]}{apart}{spent}{about}.",)
 
 
 def _models(verdict: Mapping[str, Any], seats: Iterable[tuple[str, str]]) -> tuple[str, ...]:
@@ -400,7 +402,3 @@ def quoted(option: str) -> str:
 
 def _ref(turn: int | None) -> str:
     return f" [turn:{turn}]" if turn else ""
-
-
-def money(value: float) -> str:
-    return f"${value:,.2f}" if value >= 1 or not value else f"${value:.4f}"

@@ -14,6 +14,7 @@ from sqlalchemy import Text, bindparam, or_, select, text
 
 from moot.core.debate import Debate
 from moot.core.ids import ENDING, check_part
+from moot.core.prices import known
 from moot.ports import Found, Line, Search
 from moot.render.result_line import result_line
 from moot.store import runs, said
@@ -134,7 +135,7 @@ def models(conn: Connection) -> list[str]:
 
 def _line(debate: Debate, support: dict[str, str], summaries: dict[str, str]) -> Line:
     result = result_line(debate, support.get(debate.id, ""), summaries.get(debate.id, ""))
-    return Line(result, debate.models)
+    return Line(result, debate.models, known(debate))
 
 
 def _meant(conn: Connection, asked: str) -> list[str]:

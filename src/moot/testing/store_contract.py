@@ -229,6 +229,7 @@ class StoreContract:
             updated_at=AT,
             phases=(Phase("Intake", AT, "ok"), Phase("Round1", AT, "degraded")),
             outcome=Decision(0.5, 0.25, "Neither"),
+            participants=tuple(replace(seat, unpriced=("x:new",)) for seat in debate.participants),
         )
         runs.change(conn, debate, changed)
         assert runs.load(conn, debate.id, lock=True) == changed

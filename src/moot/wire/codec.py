@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from moot.core import schedule, verbs
+from moot.core import prices, schedule, verbs
 from moot.core.debate import Cursor, Debate, Failure, Fork, Jury, Limits, Participant, Turn
 from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
 from moot.core.format import Format, from_json
@@ -24,7 +24,9 @@ from moot.wire import shapes
 _DELTA = tuple(field.name for field in fields(Delta) if field.name != "debate_id")
 _delta_values = attrgetter(*_DELTA)
 _NAMES = tuple(field.name for field in fields(Debate))
-_LATER: dict[str, Any] = {"place": None, "outcome": None, "result": "", "models": ()}
+_LATER: dict[str, Any] = {
+    "place": None, "outcome": None, "result": "", "models": (), "unpriced": [], "local": False,
+}  # fmt: skip
 """What an older server does not say of the debates in a list."""
 
 
@@ -73,6 +75,8 @@ def debate(value: Debate, shape: Any = shapes.ShownDebate) -> dict[str, Any]:
         progress=_progress(value),
         schedule=_schedule(value),
         longer_seconds=verbs.longer_seconds(value),
+        unpriced=list(prices.unpriced(value)),
+        local=prices.is_local(value),
         stages=[
             {
                 "name": leg.stage.name,
@@ -85,15 +89,22 @@ def debate(value: Debate, shape: Any = shapes.ShownDebate) -> dict[str, Any]:
     )
 
 
-def listed(value: Debate, result: str = "", models: Sequence[str] | None = None) -> dict[str, Any]:
-    """A debate as lists show it, with what came of it. The models are those of its seats, unless
-    somebody else knows them."""
+def listed(
+    value: Debate,
+    result: str = "",
+    models: Sequence[str] | None = None,
+    known: prices.Known | None = None,
+) -> dict[str, Any]:
+    """A debate as lists show it, with what came of it. The models, and what is known of their
+    prices, are those of its seats, unless somebody else knows them."""
+    known = known or prices.known(value)
     number, stage = schedule.here(value)
     place = schedule.heading(value, number, stage)
     progress = _progress(value)
     return filled(
         shapes.ListedDebate, value, stage=stage, round=number, place=place, progress=progress,
         result=result, models=value.models if models is None else tuple(models),
+        unpriced=list(known.unpriced), local=known.local,
     )  # fmt: skip
 
 
@@ -231,7 +242,7 @@ def read_delta(debate_id: str, said: Mapping[str, Any]) -> Delta:
 
 @lru_cache(maxsize=4096)
 def read_participants(text: str) -> tuple[Participant, ...]:
-    return tuple(Participant(**seat) for seat in json.loads(text))
+    return adapter(tuple[Participant, ...]).validate_json(text)
 
 
 @lru_cache(maxsize=4096)

@@ -15,7 +15,7 @@ from moot.core.debate import OutcomeKind, Stance, Turn
 from moot.core.status import Status, StopReason
 from moot.outcome.calibration import Hindsight
 from moot.outcome.packet import Packet
-from moot.wire.shapes import Conversation, DebateOnAir
+from moot.wire.shapes import Conversation, DebateOnAir, Local, Unpriced
 
 # --- the report ---
 
@@ -50,6 +50,8 @@ class Statistics(Counted):
     retries: int
     failures: int
     estimated: bool
+    unpriced: NotRequired[Unpriced]
+    local: NotRequired[Local]
 
 
 class Spoke(TypedDict):
@@ -137,6 +139,8 @@ class Writer(TypedDict):
     calls: int
     estimated: bool
     madeAt: str
+    unpriced: NotRequired[Unpriced]
+    local: NotRequired[Local]
 
 
 class Report(TypedDict):
@@ -395,13 +399,15 @@ class JudgeChoice(TypedDict):
 
 
 class VerdictUsage(TypedDict):
-    """What the turns took, failed tries too."""
+    """What all calls of the debate took, failed and cancelled ones too."""
 
     inputTokens: int
     outputTokens: int
     costUsd: float
     calls: int
     estimated: bool
+    unpriced: NotRequired[Unpriced]
+    local: NotRequired[Local]
 
 
 class Verdict(TypedDict):

@@ -26,7 +26,10 @@ def programme(value: Programme) -> dict[str, Any]:
 
 
 def debate(value: Debate) -> dict[str, Any]:
-    return codec.debate(value, shapes.DebateOnAir)
+    """Without what is known of its cost."""
+    seats = tuple(replace(seat, unpriced=(), local=False) for seat in value.participants)
+    host = replace(value.host, unpriced=(), local=False) if value.host else None
+    return codec.debate(value.but(participants=seats, host=host), shapes.DebateOnAir)
 
 
 def turn(value: Turn) -> Turn:

@@ -67,6 +67,12 @@ class Schedule(TypedDict):
     next_stage: Annotated[str | None, Field(description="The stage that it opens, if it does.")]
 
 
+Unpriced = Annotated[
+    list[str], Field(description="The models whose price nobody published, of those called.")
+]
+Local = Annotated[bool, Field(description="Whether all models run on this machine.")]
+
+
 class ListedDebate(TypedDict):
     """A debate as lists show it."""
 
@@ -85,6 +91,8 @@ class ListedDebate(TypedDict):
     stop_reason: StopReason | None
     failure: Failure | None
     usage: Usage
+    unpriced: Unpriced
+    local: Local
     created_at: str
     updated_at: str
 
@@ -126,6 +134,8 @@ class FiledDebate(TypedDict):
 class ShownDebate(FiledDebate):
     """All of it, as people and programs are shown it: where it stands now, and what comes next."""
 
+    unpriced: Unpriced
+    local: Local
     place: Heading | None
     schedule: Annotated[Schedule | None, Field(description="What comes next; null: nothing.")]
     stages: list[StageOfDebate]

@@ -10,6 +10,7 @@ from moot.core.course import plan as course
 from moot.core.debate import Cursor, Debate
 from moot.core.format import parse
 from moot.core.schedule import END, Step, Wave
+from moot.ports import ModelCard
 
 AT = "2026-11-15T12:00:00.000Z"
 
@@ -74,7 +75,7 @@ def test_a_jury_that_votes_once_needs_no_word_for_its_round() -> None:
 def test_the_plan_has_every_ballot() -> None:
     debate = made("council", {"size": 3})
     assert schedule.total(debate) == debate.total == 17 + 9
-    planned = course(debate)
+    planned = course(debate, lambda model: ModelCard(model, 8192, 0.0, 0.0))
     (jury,) = [stage for stage in planned.stages if stage.name == "jury"]
     assert (jury.turns, jury.waves, jury.first_round) == (9, 1, 5)
     assert jury.speakers == ("juror-1", "juror-2", "juror-3")

@@ -15,6 +15,7 @@ from moot.core.events import TurnCommitted
 from moot.core.format import from_json, parse, to_json
 from moot.core.schedule import Wave
 from moot.errors import InputError
+from moot.ports import ModelCard
 
 AT = "2026-11-16T12:00:00.000Z"
 OWN = """name = "mine"
@@ -58,7 +59,8 @@ def test_exactly_the_jurys_wave_is_left(debate: Debate, shuffle: random.Random) 
         assert min(step.round for step in ahead.steps) > max(turn.round for turn in said)
         assert schedule.is_last(made, ahead)
         assert (made.turn_count, made.total) == (len(said), len(said) + 6)
-        assert course.plan(made).total == 6
+        planned = course.plan(made, lambda model: ModelCard(model, 8192, 0.0, 0.0))
+        assert (planned.total, planned.estimate.calls) == (6, 6)
         assert rejudge.only_votes(made.rules)
         assert from_json(to_json(made.rules)) == made.rules
         for turn in said:  # every turn still has its place

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from moot.core.debate import Debate
+from moot.core.debate import Debate, Failure
 from moot.core.format import parse
+from moot.core.prices import is_local, unpriced
 from moot.core.request import build, recast
+from moot.core.verbs import retry
 from moot.core.voices import family
 from moot.errors import InputError
 from moot.wire import codec
@@ -23,12 +25,14 @@ class Known:
     input_price: float | None = 0.0
     output_price: float | None = 0.0
     small: bool = False
+    local: bool = False
 
 
 def card(model: str) -> Known:
     price = None if model.endswith("unpriced") else 0.0
     real = "local:understudy" if model == "local" else model
-    return Known(real, price, price, small=model.endswith("small"))
+    here = model.startswith(("local", "ollama"))
+    return Known(real, price, price, small=model.endswith("small"), local=here)
 
 
 def ask(format_: str, ring: tuple[str, ...] | str, **fields: Any) -> Debate:
@@ -149,3 +153,23 @@ def test_a_weak_host_is_warned_of(format_: str, model: str, said: str | None) ->
         return
     (warning,) = debate.warnings
     assert warning.startswith(f"DEBATE_WARN_WEAK_HOST: {said}")
+
+
+def test_what_is_known_of_prices_stays_with_the_seat() -> None:
+    """Another model may take the seat; what the first one has cost stays unknown."""
+    seats = [{"name": "Ada", "model": "openai:unpriced"}, {"name": "Ben", "model": "ollama:q"}]
+    made = ask("duel", "local", participants=seats, cards=card)
+    ada, ben = made.participants
+    assert (ada.unpriced, ada.local) == (("openai:unpriced",), False)
+    assert (ben.unpriced, ben.local) == ((), True)
+    assert (unpriced(made), is_local(made)) == (("openai:unpriced",), False)
+    failure = Failure("CODE", "It failed.", "ada", "openai:unpriced", 4, made.created_at)
+    paused = made.but(status="paused", failure=failure)
+    later = retry(paused, "local:q", None, made.created_at, None, card).debate
+    assert (later.participants[0].model, unpriced(later)) == ("local:q", ("openai:unpriced",))
+    assert is_local(later)
+    free = ask("duel", "local", cards=card)
+    assert (unpriced(free), is_local(free)) == ((), True)
+    assert "unpriced" not in codec.request(free)["participants"][0], "as files were before"
+    again = codec.read_participants(codec.dumps(codec.request(made)["participants"]))
+    assert again == made.participants

@@ -136,7 +136,7 @@ def flat(text: str) -> str:
 
 
 def test_it_says_what_it_is() -> None:
-    assert Understudy().card("local") == ModelCard("local:understudy", 8192, 0.0, 0.0)
+    assert Understudy().card("local") == ModelCard("local:understudy", 8192, 0.0, 0.0, local=True)
     reply, pieces = speak(first_call(scene("duel", MOTIONS[0], CAST[:2])))
     assert (reply.model, reply.usage, reply.data) == (LABEL, Usage(calls=1), None)
     assert "".join(pieces) == reply.text

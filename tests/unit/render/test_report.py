@@ -8,7 +8,9 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import reduce
 from html.parser import HTMLParser
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from moot.core.times import iso
 from moot.engine.service import Service
 from moot.errors import ProviderUnavailableError
 from moot.ports import Call
+from moot.render import transcript
 from moot.render.extract import split
 from moot.render.report import report
 from moot.render.report_page import html
@@ -305,12 +308,13 @@ def test_what_it_took_is_counted_per_speaker() -> None:
         turn_of(3, "ada", "Six seven.", usage=Usage(7, 1, 0.005, 2), model="claude:x"),
         failed(4, "ben", usage=Usage(9, 0, 0.001, 4)),
     ]
-    made = check(debate_of(ended_at=iso(BEGAN + 60)), turns)
+    used = reduce(add, (turn.usage for turn in turns))
+    made = check(debate_of(ended_at=iso(BEGAN + 60), usage=used), turns)
     ada, ben = (who["statistics"] for who in made["speakers"])
     assert ada == {
         "turns": 2, "words": 6, "inputTokens": 107, "outputTokens": 21, "costUsd": 0.015,
         "seconds": 1.0, "retries": 1, "failures": 0, "longestTurnWords": 4, "share": 0.6667,
-        "estimated": False,
+        "estimated": False, "unpriced": [], "local": True,
     }  # fmt: skip
     assert (ben["words"], ben["retries"], ben["failures"]) == (3, 5, 1)
     assert ben["estimated"]
@@ -320,6 +324,51 @@ def test_what_it_took_is_counted_per_speaker() -> None:
         "round": 2, "stage": "duel", "place": "Duel · round 2", "turns": 2, "words": 2,
         "seconds": 1.0, "wordsBySpeaker": {"ada": 2, "ben": 0},
     }  # fmt: skip
+
+
+def test_the_cost_is_that_of_every_call_and_the_rows_add_up() -> None:
+    """A call that was called off, or failed before a pause, led to no turn and was paid for."""
+    turns = [turn_of(1, "ada", "One.", usage=Usage(100, 20, 0.01, 1), model="claude:x")]
+    debate = debate_of(usage=Usage(300, 25, 0.0325, 3, estimated=True))
+    made = report(debate, turns)
+    totals = made["totals"]
+    assert (totals["inputTokens"], totals["outputTokens"], totals["costUsd"]) == (300, 25, 0.0325)
+    assert totals["estimated"]
+    text = markdown(made)
+    assert "- Cost: $0.0325\n" in text
+    assert "cost: $0.0325\n" in transcript.markdown(debate, turns)
+    row = next(line for line in text.splitlines() if line.startswith("| Calls without a turn"))
+    assert [cell.strip() for cell in row.split("|")[6:9]] == ["200", "5", "$0.0225"]
+    check_html(html(made))
+    before = debate.but(rules=debate.rules.model_copy(update={"edition": 3}))
+    old = report(before, turns)
+    assert (old["totals"]["costUsd"], old["totals"].keys() & {"unpriced", "local"}) == (0.01, set())
+    assert "Calls without a turn" not in markdown(old)
+
+
+def test_a_price_that_nobody_published_is_unknown_and_not_zero() -> None:
+    debate = debate_of()
+    ada, ben = debate.participants
+    own = (replace(ada, model="openai:new", unpriced=("openai:new",)), ben)
+    turns = [
+        turn_of(1, "ada", "One.", usage=Usage(100, 20, 0.0, 1), model="openai:new"),
+        turn_of(2, "ben", "Two.", usage=Usage(100, 20, 0.0, 1)),
+    ]
+    used = Usage(200, 40, 0.0, 2)
+    free = debate.but(usage=used)
+    assert "- Cost: free, on this machine\n" in markdown(report(free, turns))
+    unknown = debate.but(participants=own, usage=used)
+    text = markdown(report(unknown, turns))
+    assert "- Cost: price unknown\n" in text
+    rows = [row.split("|") for row in text.splitlines() if row.count("|") > 10]
+    assert [row[8].strip() for row in rows if "---" not in row[8]] == [
+        "Cost", "unknown", "free", "unknown",
+    ]  # fmt: skip
+    assert "cost: price unknown\n" in transcript.markdown(unknown, turns)
+    partly = unknown.but(usage=replace(used, cost_usd=0.12))
+    assert "- Cost: at least $0.1200; price of openai:new unknown\n" in markdown(
+        report(partly, turns)
+    )
 
 
 def test_a_paused_debate_lasted_up_to_its_last_turn() -> None:

@@ -11,9 +11,10 @@ export type Turn = Schemas['Turn']
 export type Participant = Schemas['Participant']
 export type Failure = Schemas['Failure']
 export type Progress = Schemas['Progress']
-export type Usage = Schemas['Usage']
 export type Place = Schemas['Heading']
 export type Plan = Schemas['Plan']
+/** What a plan is likely to take. */
+export type Forecast = Schemas['Forecast']
 export type PlannedStep = Schemas['PlannedStep']
 /** What the stream says besides turns (§8 of the contract). */
 export type StatusEvent = Schemas['StatusEvent']

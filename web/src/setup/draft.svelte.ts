@@ -1,6 +1,6 @@
 /** A debate that is being set up: what was entered, what it comes to, and what is wrong with it. */
 import { hasSides, resultOf, roleNames, rolesOf } from '../api/rules'
-import type { DebateAsked, Format, OutputType, Plan, Providers, SeatAsked, Stance } from '../api/types'
+import type { DebateAsked, Forecast, Format, OutputType, Plan, Providers, SeatAsked, Stance } from '../api/types'
 import { readCost, COST_HELP } from './cost'
 import { spread, type Seat as Voiced } from './voices'
 import { Plans } from './plans.svelte'
@@ -132,7 +132,17 @@ export class Draft {
 
   /** Ask what each format would come to with this cast; called off by what is returned. */
   wantPlans(): () => void {
-    return this.#plans.want(this.formats.map((format) => this.#outline(format)))
+    const whole = this.motion.trim() ? [this.#whole()] : []
+    return this.#plans.want([...whole, ...this.formats.map((format) => this.#outline(format))])
+  }
+
+  /** What exactly this draft is likely to take; null if the service has not said it, or would refuse the draft. */
+  get forecast(): Forecast | null {
+    return this.#plans.refusal(this.#whole()) ? null : (this.#plans.of(this.#whole())?.estimate ?? null)
+  }
+
+  #whole(): DebateAsked {
+    return { ...this.asked(), start: false }
   }
 
   /** What a format would come to; null as long as the service has not said it. */
@@ -303,12 +313,14 @@ export class Draft {
   }
 
   #limitProblems(): [string, string][] {
+    const refused = this.#plans.refusal(this.#whole())
     return LIMIT_NAMES.flatMap((name) => {
       const { min, max, step } = LIMITS[name]
       const value = this.limits[name]
       if (name === 'max_cost_usd' && Number.isNaN(value)) return [[`limits.${name}`, COST_HELP] as [string, string]]
       const problem = value === null ? '' : outside(value, min, max, step === 1 && name !== 'max_turn_seconds')
-      return problem ? [[`limits.${name}`, problem] as [string, string]] : []
+      const said = problem || (refused?.field === `limits.${name}` ? (refused.detail ?? '') : '')
+      return said ? [[`limits.${name}`, said] as [string, string]] : []
     })
   }
 

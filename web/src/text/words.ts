@@ -1,7 +1,7 @@
 /** Words and figures that several screens use. */
 import { hasSides } from '../api/rules'
 import { READINGS, readingAt } from './jury'
-import type { CutOff, Debate, Failure, Participant, Place, Stance, Status, StopReason, Table, Turn, Usage } from '../api/types'
+import type { CutOff, Debate, Failure, Participant, Place, Stance, Status, StopReason, Table, Turn } from '../api/types'
 
 const STATUSES: Record<Status, string> = {
   scheduled: 'Scheduled',
@@ -81,15 +81,6 @@ export function titleOf(debate: Course, name: string | null): string {
 
 /** `openrouter:meta/llama-4@high` → llama-4@high */
 export const shortModel = (model: string): string => model.replace(/^[^:]*:/, '').replace(/^.*\//, '')
-
-export const isFree = (model: string): boolean => model.startsWith('local')
-
-export function costWords(usage: Usage): string {
-  if (!usage.calls) return ''
-  if (!usage.cost_usd) return 'free'
-  const about = usage.estimated ? '≈ ' : ''
-  return `${about}$${usage.cost_usd < 1 ? usage.cost_usd.toPrecision(2) : usage.cost_usd.toFixed(2)}`
-}
 
 export const count = (number: number, one: string, many = `${one}s`): string =>
   `${number.toLocaleString('en')} ${number === 1 ? one : many}`

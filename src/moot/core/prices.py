@@ -1,0 +1,65 @@
+"""Whose prices are known: what a debate costs is shown with what nobody can know of it."""
+
+from dataclasses import dataclass, replace
+
+from moot.core.debate import Debate, Participant
+from moot.core.legs import legs_of
+from moot.core.voices import Cards, priced
+
+HERE = "local"
+"""The provider whose models run on this machine, and cost nothing, as those of others may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of the prices of a debate's models."""
+
+    unpriced: tuple[str, ...] = ()  # those that nobody published
+    local: bool = False  # whether all of them run on this machine
+
+
+NOT_KNOWN = Known()
+
+
+def known(debate: Debate) -> Known:
+    return Known(unpriced(debate), is_local(debate))
+
+
+def marked(seat: Participant, cards: Cards) -> Participant:
+    """The same seat, with what is known of the price of its model. One that nobody published stays
+    unknown when another model takes the seat."""
+    card = cards(seat.model)
+    local = card.local and not _here(seat.model)
+    unpriced = seat.unpriced
+    if not priced(card) and card.model not in unpriced:
+        unpriced = (*unpriced, card.model)
+    if (unpriced, local) == (seat.unpriced, seat.local):
+        return seat
+    return replace(seat, unpriced=unpriced, local=local)
+
+
+def speakers(debate: Debate) -> tuple[Participant, ...]:
+    """Everyone whom the debate calls: of one that only judges another, the jury alone."""
+    legs = [leg for leg in legs_of(debate) if not leg.stage.past]
+    found = [seat for leg in legs for seat in leg.speakers]
+    if debate.host and any(leg.stage.cued for leg in legs):
+        found.insert(0, debate.host)
+    return tuple({seat.id: seat for seat in found}.values())
+
+
+def unpriced(debate: Debate) -> tuple[str, ...]:
+    """The models that speak in a debate, or did, and whose price nobody published."""
+    return tuple(dict.fromkeys(name for seat in speakers(debate) for name in seat.unpriced))
+
+
+def is_local(debate: Debate) -> bool:
+    """Whether every model of a debate runs on this machine, and costs nothing."""
+    return all(runs_here(seat) for seat in speakers(debate))
+
+
+def runs_here(seat: Participant) -> bool:
+    return seat.local or _here(seat.model)
+
+
+def _here(model: str) -> bool:
+    return model.partition(":")[0] == HERE
