@@ -1,7 +1,7 @@
 """What was said can be searched; lists by outcome and by model.
 
 Revision ID: 0009
-Revises: 0007
+Revises: 0008
 """
 
 import sqlalchemy as sa
