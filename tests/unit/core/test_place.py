@@ -161,7 +161,7 @@ def test_a_cursor_that_is_damaged_has_no_next_step_but_a_view() -> None:
 
 def test_a_row_of_a_list_elsewhere_needs_no_rules() -> None:
     listed = codec.listed(CASES["classic"][0])
-    again = codec.listed(read_listed(listed))
+    again = codec.listed(read_listed(listed), models=listed["models"])
     assert {**again, "place": None} == {**listed, "place": None}
 
 
