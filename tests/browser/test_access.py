@@ -73,7 +73,7 @@ def test_axe_finds_nothing_on_any_screen(
         assert violations(page) == []
         page.get_by_label("Motion").fill("Is it fine?")
         page.get_by_role("button", name="Next").click()
-        page.get_by_text("Limits").click()
+        page.get_by_text("Limits", exact=True).click()
         page.get_by_role("group", name="Seat 1").get_by_text("Bio (empty)").click()
         expect(page.get_by_text("Available models")).to_be_visible()
         assert violations(page) == []

@@ -70,7 +70,7 @@ def test_what_is_wrong_is_said_as_one_types(browser: Browser, moot: Served) -> N
         page.get_by_role("button", name="Start the debate").click()
         expect(second.get_by_label("Name")).to_be_focused()
         second.get_by_label("Name").fill("Zoë")
-        page.get_by_text("Limits").click()
+        page.get_by_text("Limits", exact=True).click()
         page.get_by_label("Longest silence").fill("200")
         expect(page.get_by_text("Must be between 5 and 120.")).to_be_visible()
         page.get_by_label("Longest silence").fill("20")
@@ -305,7 +305,7 @@ def test_what_was_entered_outlives_back_and_reload(browser: Browser, moot: Serve
         expect(page).to_have_url(f"{moot.url}/new?step=2")
         name = page.get_by_role("group", name="Seat 2").get_by_label("Name", exact=True)
         name.fill("Zoë")
-        page.get_by_text("Limits").click()
+        page.get_by_text("Limits", exact=True).click()
         page.get_by_label("Total cost").fill("0,5")
         page.reload()
         expect(name).to_have_value("Zoë")
@@ -347,7 +347,7 @@ def test_no_such_provider_and_no_such_amount(browser: Browser, moot: Served) -> 
         for typed in ("anthropic:some", "google", "local:tiny"):
             model.fill(typed)
             expect(first.get_by_text("Unknown provider")).to_have_count(0)
-        page.get_by_text("Limits").click()
+        page.get_by_text("Limits", exact=True).click()
         for typed in ("1,000", "much", "0.5.5"):
             page.get_by_label("Total cost").fill(typed)
             expect(page.get_by_text("An amount such as 0.50")).to_be_visible()
@@ -385,7 +385,7 @@ def test_who_will_speak_is_said_before_it_starts(browser: Browser, tmp_path: Pat
             re.compile(r"about \$0\.\d+, at most \$0\.\d+ without retries")
         )
         expect(weak).to_have_count(0)
-        page.get_by_text("Limits").click()
+        page.get_by_text("Limits", exact=True).click()
         page.get_by_label("Total tokens").fill("100")
         refused = page.get_by_text("max_total_tokens has no room for Hana's first turn")
         expect(refused).to_be_visible()  # before anybody presses Start

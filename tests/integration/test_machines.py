@@ -357,7 +357,7 @@ def test_a_terminal_shows_what_a_worker_speaks(machines: Machines, worker: Any) 
     assert "Completed: " in text
     listed = machines.moot("list")
     assert listed.returncode == 0
-    assert re.search(rf"{id_}\s+completed\s+3/3", listed.stdout)
+    assert re.search(rf"{id_}\tcompleted\tduel\t", listed.stdout)
 
 
 def test_the_doctor_finds_everything(machines: Machines, worker: Any) -> None:

@@ -62,7 +62,7 @@ def test_a_fresh_database_is_migrated_and_empty(postgres: Postgres) -> None:
     assert ask(second, "SELECT version_num FROM debate_schema") == [(schema.HEAD,)]
     tables = ask(second, "SELECT tablename FROM pg_tables WHERE tablename LIKE 'debate_%'")
     assert ("debate_runs",) in tables
-    came_along = ("debate_schema", "debate_agents")
+    came_along = ("debate_schema", "debate_agents", "debate_indexed")
     for (table,) in tables:
         assert table in came_along or ask(second, f"SELECT count(*) FROM {table}") == [(0,)]
     with psycopg.connect(first) as held:
