@@ -27,6 +27,7 @@ def main() -> None:
             phone = chromium.new_page(base_url=server.url, viewport=PHONE, color_scheme="dark")
             _shoot(wide, f"/d/{live}", "arena")
             _shoot(phone, f"/d/{live}", "arena-phone")
+            _shoot(wide, "/example", "example")
             _shoot(wide, "/new", "setup")
             _shoot(wide, f"/d/{council}/outcome", "outcome")
             _shoot(wide, f"/d/{council}/replay", "replay")
