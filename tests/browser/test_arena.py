@@ -347,13 +347,17 @@ def test_round_and_stage_are_those_of_the_stage(
     browser: Browser, moot: Served, stage: Stage
 ) -> None:
     stage.held = True
-    custom = moot.create(format="custom", participants=CAST, options={"rounds": 2})
+    seats = [{**seat, "model": "openai:x"} for seat in CAST]
+    custom = moot.create(
+        format="custom", participants=seats, host={"model": "openai:x"}, options={"rounds": 2}
+    )
     classic = moot.create(format="classic", participants=CAST, options={"free_rounds": 2})
     with visit(browser, moot.url) as tab:
         page = tab.open(f"/d/{custom['id']}")
         place = page.get_by_label("Stage and round")
         page.locator("[data-state=speaking]").wait_for()
         expect(place).to_have_text("Introduction")  # while the first speech is made
+        expect(page.locator("header")).to_contain_text(["$0.00 of about $0.0"])  # of what is spent
         expect(page.locator(f"a[data-id={custom['id']}]")).to_contain_text("Introduction")
         stage.held = False
         moot.wait(custom["id"])
@@ -363,7 +367,7 @@ def test_round_and_stage_are_those_of_the_stage(
         ])  # fmt: skip
         expect(place).to_have_text("Summary")
         row = page.locator(f"a[data-id={custom['id']}] .facts")
-        expect(row).to_contain_text("$0.010 · Custom")
+        expect(row).to_contain_text("$0.0100 · Custom")
         moot.wait(classic["id"])
         page = tab.open(f"/d/{classic['id']}")
         expect(page.locator("h2.place")).to_have_text([

@@ -97,6 +97,7 @@ def test_a_newcomer_sees_one_way_to_begin(browser: Browser, moot: Served) -> Non
     with visit(browser, moot.url) as tab:
         page = tab.open()
         expect(page.locator(".cast")).to_contain_text("the understudy, which is not a model")
+        expect(page.get_by_test_id("estimate")).to_have_text("6 calls · free, on this machine")
         expect(page.get_by_role("button", name="Debate", exact=True)).to_have_count(1)
         expect(page.get_by_role("link", name="New debate")).to_have_count(0)
         expect(page.get_by_text("No debates yet.")).to_be_hidden()

@@ -374,7 +374,7 @@ def test_a_jury_is_asked_for_when_a_debate_is_set_up(
         page.get_by_text("Jurors and how they vote").click()
         page.get_by_label("Juror 2").fill("local:understudy")
         page.get_by_label("Also vote alone").uncheck()
-        expect(page.get_by_text("About 12 turns")).to_be_visible()  # 6, and 2 ballots of each
+        expect(page.get_by_text("12 calls")).to_be_visible()  # 6, and 2 ballots of each
         expect(page.get_by_text("Jury:")).to_be_visible()
         page.reload()  # what was entered stays
         expect(page.get_by_label("Jury", exact=True)).to_have_value(re.compile(".*"))

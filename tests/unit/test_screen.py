@@ -12,8 +12,9 @@ from tests.work import growth
 
 from moot.cli.markdown_view import MOST, said
 from moot.cli.screen import Screen
-from moot.core.debate import Usage
+from moot.core.debate import Debate, Usage
 from moot.core.events import CutOff, Delta, Event, StatusChanged, TurnCommitted
+from moot.core.forecast import Amounts
 from moot.render.reading import Point, Reading
 from moot.render.report import report
 from moot.render.takeaways import Finding
@@ -28,10 +29,10 @@ def delta(text: str, offset: int) -> Delta:
     return Delta(ID, 1, "talk", SEAT.id, None, text, AT, offset)
 
 
-def now(*events: Event | Delta) -> str:
+def now(*events: Event | Delta, debate: Debate = DEBATE, likely: float = 0.0) -> str:
     """What moves on the screen after all these."""
     console = Console(file=StringIO(), width=80, height=40)
-    screen = Screen(DEBATE, console)
+    screen = Screen(debate, console, expected=Amounts(0.0, likely, likely))
     for event in events:
         screen.show(event)
     with console.capture() as shown:
@@ -45,6 +46,16 @@ def printed(*events: Event) -> str:
     for event in events:
         screen.show(event)
     return out.getvalue()
+
+
+def test_what_was_spent_stands_beside_what_is_expected() -> None:
+    spent = TurnCommitted(ID, replace(a_turn(1), usage=Usage(9, 9, 0.02, 1)))
+    assert "$0.0200 of about $0.08" in now(spent, likely=0.08)
+    assert "about" not in now(spent, likely=0.01), "it was more than that"
+    unpriced = replace(SEAT, unpriced=("openai:new",))
+    unknown = DEBATE.but(participants=(unpriced, *DEBATE.participants[1:]))
+    assert "price unknown" in now(debate=unknown)
+    assert "at least $0.0200; price of openai:new unknown" in now(spent, debate=unknown)
 
 
 def test_pieces_make_a_text() -> None:

@@ -2,8 +2,9 @@
 import { post, sentence } from '../api/client'
 import { readFormats } from '../api/library.svelte'
 import { roleNames } from '../api/rules'
-import type { Debate, DebateAsked, Format, Providers } from '../api/types'
+import type { Debate, DebateAsked, Forecast, Format, Providers } from '../api/types'
 import { forgetDraft, keepModels, keepQuestion, keptModels, keptQuestion } from '../setup/kept'
+import { Plans } from '../setup/plans.svelte'
 import { spread, type Voice } from '../setup/voices'
 import { providers } from '../ui/ModelPicker.svelte'
 
@@ -20,6 +21,7 @@ export class Question {
   sending = $state(false)
   error = $state('')
   #once = { key: '', of: '' }
+  readonly #plans = new Plans()
 
   /** The names of the seats. */
   readonly seats = $derived.by(() => {
@@ -48,6 +50,21 @@ export class Question {
   keep(): void {
     keepQuestion(this.text)
     keepModels([...this.models])
+  }
+
+  /** Ask what a debate of these seats would take; called off by what is returned. */
+  wantPlan(): () => void {
+    return this.#plans.want(this.format ? [this.#outline()] : [])
+  }
+
+  /** What it is likely to take, whatever the question; null as long as the service has not said it. */
+  get forecast(): Forecast | null {
+    const asked = this.#outline()
+    return this.#plans.refusal(asked) ? null : (this.#plans.of(asked)?.estimate ?? null)
+  }
+
+  #outline(): DebateAsked {
+    return { ...this.#asked(), motion: '?', start: false }
   }
 
   /** Give the seats the models of a ring in turn; an empty one gives the defaults. */

@@ -54,7 +54,8 @@ export function progressWords(debate: Paid, forecast: Forecast | null): string {
   const spent = costWords(debate)
   const likely = forecast?.cost_usd?.likely ?? 0
   if (!spent) return forecast ? expectedWords(forecast) : ''
-  return likely > debate.usage.cost_usd ? `${spent} of about ${about(likely)}` : spent
+  const counts = !debate.unpriced.length && !(debate.local && !debate.usage.cost_usd)
+  return counts && likely > debate.usage.cost_usd ? `${spent} of about ${about(likely)}` : spent
 }
 
 /** What a debate is likely to cost, before its first call. */
