@@ -411,7 +411,9 @@ def test_list(scene: Scene) -> None:
     assert rest["next"] is None
     for item in page["items"]:
         beside = {"result": item.pop("result"), "models": item.pop("models")}
-        assert item.keys() == LISTED | {"stop_reason", "failure", "usage", "place", "outcome"}
+        assert item.keys() == LISTED | {
+            "stop_reason", "failure", "usage", "place", "outcome", "unpriced", "local",
+        }  # fmt: skip
         whole = scene.get(f"/debates/{item['id']}")
         assert item == {name: whole[name] for name in item}
         assert item["progress"].keys() == {"done", "total"}
