@@ -267,7 +267,7 @@ def test_somebody_at_a_terminal_is_asked_for_the_motion(home: Path) -> None:
         shown.type("Is it so?\n")
         assert shown.wait() == 0
         assert "Is it so?" in shown.text
-        assert "  1 turn, 1 call\r\n" in shown.text
+        assert "  1 turn, 1 call" in shown.text
     with terminal(home, "run") as shown:
         eventually(lambda: "Motion:" in shown.text)
         shown.interrupt()
