@@ -17,6 +17,7 @@ from moot.models.providers import VENDORS, Price, Table, Vendor
 
 FILE = "providers.toml"
 _MOST_BYTES = 256 << 10
+_LAST = 100  # seats that name no model take moot's own providers before
 _NAME = re.compile(r"[a-z][a-z0-9._-]{0,39}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
@@ -93,9 +94,10 @@ def _row(name: str, entry: object) -> Vendor:
         keys=(own.key_env,) if own.key_env else (),
         address=own.base_url,
         model=own.models[0] if own.models else "",
-        models=own.models,
+        offers=own.models,
         priced=own.prices,
         window=own.window,
+        preference=_LAST if own.models else 0,
     )
 
 

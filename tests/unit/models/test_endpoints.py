@@ -42,6 +42,9 @@ def test_an_endpoint_is_a_provider_like_any_other(tmp_path: Path) -> None:
     big, small = cards.card("corp:big"), cards.card("corp:small")
     assert (big.window, big.input_price, big.output_price) == (32_000, 2e-6, 8e-6)
     assert (small.window, small.input_price, small.output_price) == (32_000, None, None)
+    keyed = Providers({"corp": "k"}, table=table)
+    assert keyed.defaults() == ("corp:big",), "who has a key is never given the understudy"
+    assert Providers({"corp": "k", "openai": "k"}, table=table).defaults()[0].startswith("openai:")
     assert cards.card("attic:tiny").input_price == 0.0, "a server that needs no key costs nothing"
 
 
