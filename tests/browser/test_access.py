@@ -66,6 +66,7 @@ def test_axe_finds_nothing_on_any_screen(
         assert violations(page) == []
         for path in ("/example", "/studio/settings"):
             page.goto(f"{moot.url}{path}")
+            expect(page.get_by_role("heading", level=1)).to_be_visible()
             expect(page.locator("main [aria-busy]")).to_have_count(0)
             assert violations(page) == [], path
         page.goto(f"{moot.url}/new")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from io import StringIO
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as some
 from rich.console import Console
 from tests.work import growth
@@ -207,6 +207,8 @@ def test_a_turn_is_markdown_on_a_terminal_and_plain_in_a_pipe() -> None:
 
 
 @given(some.lists(some.sampled_from([*MARKS, *SLY, TABLE, "{} "]), max_size=40))
+@example(["~~", "~~", "{} "])  # words beside a fence, where a language is expected
+@example(["~~~python ", "{} "])
 def test_no_text_is_lost_or_obeyed_by_the_terminal(parts: list[str]) -> None:
     words = iter(f"w{number}w" for number in range(1000))
     text = "".join(re.sub(r"\{\}", lambda _: next(words), part) for part in parts)

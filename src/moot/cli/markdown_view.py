@@ -5,6 +5,8 @@ from typing import ClassVar
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from pygments.lexers import find_lexer_class_by_name
+from pygments.util import ClassNotFound
 from rich.console import Console, JustifyMethod, RenderableType
 from rich.markdown import Heading, Markdown, TableDataElement
 from rich.text import Text
@@ -52,6 +54,15 @@ def _columns(tokens: Sequence[Token]) -> int:
     return most
 
 
+def _is_language(info: str) -> bool:
+    """Whether what stands beside a fence only names the code's language, which the colours show."""
+    try:
+        find_lexer_class_by_name(info.strip())
+    except ClassNotFound:
+        return not info.strip()
+    return True
+
+
 class _Heading(Heading):
     LEVEL_ALIGN = dict.fromkeys(Heading.LEVEL_ALIGN, "left")
 
@@ -72,6 +83,9 @@ class _Prose(Markdown):
 
     def __init__(self, tokens: list[Token], style: str) -> None:
         super().__init__("", style=style, hyperlinks=False)  # an address is shown, never hidden
+        for token in tokens:
+            if token.type == "fence" and not _is_language(token.info):
+                token.content, token.info = f"{token.info}\n{token.content}", ""
         for part in (part for token in tokens for part in token.children or ()):
             if part.type == "softbreak":
                 part.type = "hardbreak"  # lines end where the speaker ended them, as on the page
