@@ -92,6 +92,44 @@ def test_a_stop_that_was_accepted_stands_in_the_files_too(settings: Settings) ->
     go(work())
 
 
+def test_a_folder_whose_filing_was_cut_short_is_filed_again(settings: Settings) -> None:
+    """Its transcript is written, its manifest is not: the database that learns of it says so."""
+
+    async def work() -> None:
+        async with engine(settings, ScriptedSpeaker(), recover=False) as service:
+            made = await service.create("Tea?", format="duel")
+            await service.wait(made.id)
+            await until(lambda: read_folder(settings.home, made.id).complete)
+        path = settings.home / "records" / "debates" / made.id / "manifest.json"
+        whole = path.read_bytes()
+        path.write_text(json.dumps({**json.loads(whole), "lastSeq": 2}, indent=1) + "\n")
+        lose(settings)
+        assert (await reindexed(settings, from_files=True)).indexed == [made.id]
+        async with engine(settings, ScriptedSpeaker()):
+            await until(lambda: path.read_bytes() == whole)
+        assert examine(settings.home, settings.database, made.id).issues == ()
+
+    go(work())
+
+
+def test_a_page_that_somebody_edited_is_left_alone(settings: Settings) -> None:
+    async def work() -> None:
+        async with engine(settings, ScriptedSpeaker(), recover=False) as service:
+            made = await service.create("Tea?", format="duel")
+            await service.wait(made.id)
+            await until(lambda: read_folder(settings.home, made.id).complete)
+        page = settings.home / "records" / "debates" / made.id / "report.md"
+        page.write_text("My own words.\n")
+        lose(settings)
+        assert (await reindexed(settings, from_files=True)).indexed == [made.id]
+        async with engine(settings, ScriptedSpeaker()) as service:
+            assert (await service.get(made.id)).files_seq, "nothing is to be filed again"
+            await service.supervisor.sweep()
+        assert page.read_text() == "My own words.\n"
+
+    go(work())
+
+
 class DiedError(BaseException):
     """The process is gone."""
 

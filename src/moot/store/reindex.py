@@ -322,14 +322,19 @@ def catch_up(conn: Connection, replay: Replay) -> bool:
     # whoever still has the debate in hand is fenced off; what its calls cost stays on record
     attempts.end(conn, debate.id, Ended(None, "unknown", debate.updated_at))
     runs.keep_format(conn, debate.rules)
-    whole = debate.but(fence=before.debate.fence + 1)
-    if any(MANIFEST_ALONE in issue for issue in replay.issues):
-        whole = whole.but(files_seq=0)  # its manifest is to be written again
+    whole = _unfiled(debate.but(fence=before.debate.fence + 1), replay)
     if debate.status not in FINAL:  # it goes on counting from the calls that are on record
         whole = whole.but(usage=_more(debate.usage, before.debate.usage))
     runs.change(conn, before.debate, whole)
     index(conn, replay)
     return True
+
+
+def _unfiled(debate: Debate, replay: Replay) -> Debate:
+    """The debate, to be filed again if whoever filed it died before its manifest was written."""
+    # a page or a document that somebody edited is no such sign, and is left alone
+    torn = any(MANIFEST_ALONE in issue and ".json:" in issue for issue in replay.issues)
+    return debate.but(files_seq=0) if torn else debate
 
 
 def _more(one: Usage, other: Usage) -> Usage:
@@ -359,7 +364,7 @@ def index(conn: Connection, replay: Replay) -> bool:
     spoken = {turn.seq for turn in log.turns_after(conn, debate.id)}
     unsaid = [turn for turn in replay.turns if turn.seq in there and turn.seq not in spoken]
     if before is None:
-        runs.create(conn, debate)
+        runs.create(conn, _unfiled(debate, replay))
     for entry in missing:
         log.add(conn, debate.id, entry)
     for turn in unsaid:
