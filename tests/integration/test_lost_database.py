@@ -14,7 +14,7 @@ from moot.engine import failpoints, finish
 from moot.errors import StateError
 from moot.settings import Settings
 from moot.store import schema
-from moot.store.files import Folder
+from moot.store.files import DECISION, Folder
 from moot.store.reindex import examine
 from moot.store.replay import read_folder
 from moot.testing.speaker import ScriptedSpeaker
@@ -126,6 +126,31 @@ def test_a_page_that_somebody_edited_is_left_alone(settings: Settings) -> None:
             assert (await service.get(made.id)).files_seq, "nothing is to be filed again"
             await service.supervisor.sweep()
         assert page.read_text() == "My own words.\n"
+
+    go(work())
+
+
+def test_a_filed_decision_is_known_though_its_transcript_is_torn(settings: Settings) -> None:
+    """Its worker died before the commit, and the disk damaged the transcript: it is decided again,
+    rather than left alone for good."""
+
+    async def work() -> None:
+        async with engine(settings, council_speaker(), recover=False) as service:
+            made = await service.council(COUNCIL)
+            ended = await service.wait(made.id)
+        assert ended.outcome
+        before = ended.but(status="running", last_seq=ended.last_seq - 1, updated_at="then")
+        folder, root = Folder(settings.home), settings.home / "records" / "debates" / made.id
+        assert folder.ended_at(before) == ended.ended_at
+        (root / "transcript.json").write_text("{")
+        assert folder.ended_at(before) == "then"
+        for name in DECISION:
+            (root / name).unlink(missing_ok=True)
+        assert folder.ended_at(before) == "then", "the manifest lists them"
+        listed = json.loads((root / "manifest.json").read_text())
+        listed["files"] = {n: sha for n, sha in listed["files"].items() if n not in DECISION}
+        (root / "manifest.json").write_text(json.dumps(listed))
+        assert folder.ended_at(before) is None, "it may have been stopped"
 
     go(work())
 

@@ -87,7 +87,7 @@ class Folder:
                 filed_seq = self.last_seq(debate.id)
                 if filed_seq > debate.last_seq:
                     return None  # somebody filed what came later
-                if ahead and filed_seq == debate.last_seq and self._ended_at(debate.id):
+                if ahead and filed_seq == debate.last_seq and self._is_decided(debate.id):
                     return None  # somebody filed a decision before
                 layout = _layout(there) if filed_seq == debate.last_seq else LAYOUT
                 files = contents(debate, turns, events, read, layout)
@@ -138,19 +138,33 @@ class Folder:
         return None
 
     def ended_at(self, debate: Debate) -> str | None:
-        """When the debate ended by its files, if they go one entry further than the database."""
+        """When the debate ended by its files, if they go one entry further than the database.
+
+        If its transcript is damaged, the time is lost, but not that there was a decision: that
+        follows from the turns, and is made again.
+        """
         if self.last_seq(debate.id) != debate.last_seq + 1:
             return None
-        return self._ended_at(debate.id)
+        try:
+            return self._ended_at(debate.id)
+        except _DAMAGED:
+            return debate.updated_at if self._lists_decision(debate.id) else None
+
+    def _is_decided(self, debate_id: str) -> bool:
+        with suppress(*_DAMAGED):
+            return self._ended_at(debate_id) is not None
+        return False
 
     def _ended_at(self, debate_id: str) -> str | None:
-        """When the debate was decided, by its files."""
+        """When the debate was decided, by its transcript."""
+        filed = _parsed(self._path(debate_id) / "transcript.json")["debate"]
+        return filed["ended_at"] if filed["status"] == "completed" and filed["outcome"] else None
+
+    def _lists_decision(self, debate_id: str) -> bool:
+        root, listed = self._path(debate_id), set[str]()
         with suppress(*_DAMAGED):
-            filed = _parsed(self._path(debate_id) / "transcript.json")["debate"]
-            return (
-                filed["ended_at"] if filed["status"] == "completed" and filed["outcome"] else None
-            )
-        return None
+            listed = set(_parsed(root / MANIFEST)["files"])
+        return any(name in listed or (root / name).is_file() for name in DECISION)
 
     def _write(self, files: dict[Path, bytes]) -> None:
         for path, data in files.items():

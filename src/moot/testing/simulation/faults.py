@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from moot.core.status import RUNNABLE
 from moot.testing.simulation.checks import place_of
 
 if TYPE_CHECKING:
@@ -115,6 +116,10 @@ class Faults:
             self._world.backend.restore(self._world.chance.choice(self._copies))
             self._world.restored += 1
             self._world.forget()
+        if self._world.plan.shape == "cluster":  # the queue is as old as the copy
+            for row in self._world.checks.rows():
+                if row["status"] in RUNNABLE:
+                    self._world.post.put(row["id"], place_of(row))
 
     def _damage(self) -> None:
         """The cursor of a debate that goes on is set back to where it was a turn before."""
