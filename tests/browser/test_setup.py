@@ -230,6 +230,7 @@ def test_a_format_of_ones_own_with_roles_runs_as_itself(browser: Browser, tmp_pa
             "output_type": "decision", "constraints": ["no downtime"],
             "writeback_record_type": "worklog",
         }  # fmt: skip
+        expect(page.get_by_text("It ran its full course.")).to_be_visible()
         page.get_by_role("link", name="Outcome", exact=True).click()
         expect(page.locator(".kicker")).to_contain_text("Workshop · decision")
         expect(page.get_by_role("heading", level=1)).to_have_text(
@@ -263,6 +264,7 @@ def test_a_jury_of_three_decides_by_a_vote(browser: Browser, tmp_path: Path) -> 
         assert [seat["stance"] for seat in made["participants"]] == ["neutral"] * 3
         assert made["brief"]["output_type"] == "evaluation"
         assert made["outcome"]
+        expect(page.get_by_text("It ran its full course.")).to_be_visible()
         page.get_by_role("link", name="Outcome", exact=True).click()
         expect(page.locator(".kicker")).to_contain_text("Jury · evaluation")
         is_decided = made["outcome"]["outcome"] == "decided"
