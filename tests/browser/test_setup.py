@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.browsing import Stage, line, violations, visit
 from tests.served import Served, served
@@ -294,6 +294,26 @@ def test_one_that_is_kept_for_later_waits_to_be_started(browser: Browser, moot: 
         page.get_by_role("button", name="Start", exact=True).click()
         moot.wait(debate_id)
         expect(page.get_by_text("It reached its turn limit.")).to_be_visible()
+
+
+def test_what_comes_later_does_not_move_the_buttons(browser: Browser, moot: Served) -> None:
+    """A press on a button that moves away between down and up is lost."""
+    with visit(browser, moot.url) as tab:
+        page = tab.open("/new")
+        waiting: list[Route] = []
+        page.route("**/plan", lambda route: waiting.append(route))
+        page.get_by_role("radio", name="Duel").check()
+        page.get_by_label("Motion").fill("Does it stand still?")
+        page.get_by_role("button", name="Next").click()
+        start = page.get_by_role("button", name="Start the debate")
+        expect(page.get_by_text("Speakers:")).to_be_visible()
+        assert page.get_by_test_id("estimate").count() == 0
+        before = start.bounding_box()
+        for route in waiting:
+            route.continue_()
+        page.unroute("**/plan")
+        expect(page.get_by_test_id("estimate")).to_be_attached()
+        assert start.bounding_box() == before
 
 
 def test_what_was_entered_outlives_back_and_reload(browser: Browser, moot: Served) -> None:
