@@ -324,12 +324,13 @@ def test_ctrl_c_pauses_and_resume_goes_on_as_if_nothing_had_been(
         eventually(lambda: status_of(home, id_) == "paused")
         assert shown.wait() == 130
         assert f"moot resume {id_}" in shown.text
-    assert texts_of(home, id_) == before
-    assert len(before) < 6
+    kept = texts_of(home, id_)  # on a busy machine one more may have come before the key
+    assert kept[: len(before)] == before
+    assert len(kept) < 6
     folder = home / "records" / "debates" / id_
     assert json.loads((folder / "transcript.json").read_text())["debate"]["status"] == "paused"
     outcomes = ask(home, "SELECT outcome FROM debate_attempts WHERE debate_id = ? ORDER BY n", id_)
-    assert outcomes == [("ok",)] * len(before) + [("cancelled",)]
+    assert outcomes == [("ok",)] * len(kept) + [("cancelled",)]
 
     done = moot(home, "resume", id_)
     assert (done.returncode, done.stderr) == (0, "")
