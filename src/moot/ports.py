@@ -18,13 +18,16 @@ from moot.core.request import Normalize
 from moot.core.schedule import Step
 from moot.core.status import Status
 from moot.core.voices import UNDERSTUDY
+from moot.errors import NotFoundError, StateError
 from moot.outcome.calibration import Calibration, Hindsight, Noted
+from moot.render.answer import answer
 from moot.render.export import Kind
 from moot.render.reading import Read, Reading
 from moot.stations.airing import Board, StationChange
 from moot.stations.station import Agent, Brought, Conversation, Programme, Station
 
 Noun = TypeVar("Noun")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,7 @@ class Once:
 
     key: str
     digest: str  # of all that was asked for
+    seconds: float | None = None  # how long the key holds from then on; None: for good
 
 
 @dataclass(frozen=True, slots=True)
@@ -827,6 +831,14 @@ class Moot(Protocol):
         """The debate as one document to keep."""
         ...
 
+    async def answer(self, debate_id: str, link: str = "") -> str:
+        """What the debate comes to, as Markdown: its outcome or, if it has none, its report."""
+        debate, turns = await self.get(debate_id), await self.turns(debate_id)
+        verdict = await _if_any(self.verdict(debate_id))
+        packet = await _if_any(self.packet(debate_id)) if verdict else None
+        report = await self.report(debate_id)
+        return answer(debate, turns, verdict, packet, report, link)
+
     async def replay(self, debate_id: str) -> dict[str, Any]:
         """The debate from its files alone, and where these and the database disagree."""
         ...
@@ -886,3 +898,11 @@ class Moot(Protocol):
     async def close(self) -> None:
         """Let go of every debate; those under way continue at the next start, or on the server."""
         ...
+
+
+async def _if_any(document: Awaitable[T]) -> T | None:
+    """The document, or None if the debate leaves none."""
+    try:
+        return await document
+    except (NotFoundError, StateError):
+        return None

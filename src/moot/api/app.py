@@ -2,7 +2,8 @@
 
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -11,7 +12,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
 from starlette.responses import HTMLResponse, Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from moot.api import (
     agent_routes,
@@ -21,6 +22,7 @@ from moot.api import (
     hooks,
     library,
     on_air,
+    openai_routes,
     openapi,
     problems,
     station_routes,
@@ -35,12 +37,14 @@ from moot.bootstrap import open_service
 from moot.engine.service import Service
 from moot.errors import MootError
 from moot.metrics import Metrics
-from moot.ports import Speaker
+from moot.ports import Moot, Speaker
 from moot.settings import Settings, secret
 from moot.wire import codec
 
 log = logging.getLogger(__name__)
 
+Door = Callable[[Moot], AbstractAsyncContextManager[ASGIApp]]
+"""Another protocol for the same moot: what it serves, while it is open."""
 ABOUT = """\
 Debates between language models, carried to their end. Begin one with `POST /debates`, follow it
 with `GET /debates/{debate_id}/events`.
@@ -98,6 +102,7 @@ def _routes() -> FastAPI:
         health,
     ):
         app.include_router(routes.router if routes is event_routes else routes.routes.router)
+    app.include_router(openai_routes.router)
     _add_docs(app)
     add_page(app)
     openapi.install(app)
@@ -128,20 +133,31 @@ async def serve(
     *,
     ready: Callable[[Server], None] = lambda _: None,
     speaker: Speaker | None = None,
+    doors: Mapping[str, Door] | None = None,
 ) -> None:
-    """Serve until told to stop; then end the streams, and let the debates go to the next start."""
+    """Serve until told to stop; then end the streams, and let the debates go to the next start.
+
+    `doors` are served beside the routes, behind the same gate: each at its path.
+    """
     more_files()
     host = sock.getsockname()[0]
     metrics = Metrics()
-    async with open_service(
-        settings,
-        live=True,
-        air=True,
-        meter=metrics,
-        speaker=speaker,
-        pace=settings.pace,
-        place="server",
-    ) as service:
+    async with (
+        open_service(
+            settings,
+            live=True,
+            air=True,
+            meter=metrics,
+            speaker=speaker,
+            pace=settings.pace,
+            place="server",
+        ) as service,
+        AsyncExitStack() as opened,
+    ):
+        beside = {
+            path: await opened.enter_async_context(door(service))
+            for path, door in (doors or {}).items()
+        }
         streams = Streams(service, _shown(service), settings.streams_per_client, metrics.dropped)
         figures = Figures()
         metrics.watch(
@@ -151,9 +167,18 @@ async def serve(
             readers=lambda: streams.readers,
         )
         app = make_app(Context(service, settings, streams, metrics, figures))
-        whole = gated(app, settings, host, metrics)
+        whole = gated(_beside(app, beside), settings, host, metrics)
         server = Server(config(whole, settings.trusted_proxies), ready, streams.close)
         await server.serve(sockets=[sock])
+
+
+def _beside(app: ASGIApp, doors: Mapping[str, ASGIApp]) -> ASGIApp:
+    """The routes and, at their paths, the doors."""
+
+    async def whole(scope: Scope, receive: Receive, send: Send) -> None:
+        await doors.get(scope["path"], app)(scope, receive, send)
+
+    return whole if doors else app
 
 
 def _shown(service: Service) -> Shown:

@@ -11,6 +11,7 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 
+from moot.api import openai_shapes
 from moot.errors import (
     InputError,
     MootError,
@@ -89,8 +90,13 @@ def response(
     detail: str,
     code: str | None = None,
     headers: dict[str, str] | None = None,
+    *,
+    path: str = "",
     **more: Any,
 ) -> Response:
+    """The error as its door writes it: clients of `/v1` read OpenAI's shape."""
+    if path.startswith(openai_shapes.PREFIX):
+        return openai_shapes.refusal(status, detail, code, headers, param=more.get("field"))
     body = document(status, detail, code, **more)
     return Response(body, status, headers, media_type=MEDIA_TYPE)
 
@@ -112,20 +118,24 @@ def install(app: FastAPI) -> None:
         app.add_exception_handler(kind, handler)
 
 
-def _moot(_: Request, error: MootError) -> Response:
+def _moot(request: Request, error: MootError) -> Response:
     field = getattr(error, "field", None)
     return response(
-        status_of(error), error.message, error.code, **({"field": field} if field else {})
+        status_of(error),
+        error.message,
+        error.code,
+        path=request.url.path,
+        **({"field": field} if field else {}),
     )
 
 
-def _refused(_: Request, error: ProblemError) -> Response:
-    return refusal(error)
+def _refused(request: Request, error: ProblemError) -> Response:
+    return refusal(error, request.url.path)
 
 
-def refusal(error: ProblemError) -> Response:
+def refusal(error: ProblemError, path: str = "") -> Response:
     headers = dict(error.headers) if error.headers else None
-    return response(error.status_code, error.detail, error.code, headers)
+    return response(error.status_code, error.detail, error.code, headers, path=path)
 
 
 def _invalid(_: Request, error: RequestValidationError) -> Response:
@@ -179,7 +189,7 @@ def _http(request: Request, error: HTTPException) -> Response:
     headers = dict(error.headers) if error.headers else {}
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_methods(request))
-    return response(error.status_code, detail, headers=headers)
+    return response(error.status_code, detail, headers=headers, path=request.url.path)
 
 
 def _methods(request: Request) -> list[str]:
@@ -201,6 +211,7 @@ def _flat(routes: Iterable[BaseRoute]) -> Iterator[BaseRoute]:
             yield from _flat(inner.routes)
 
 
-def _unforeseen(_: Request, error: Exception) -> Response:
+def _unforeseen(request: Request, error: Exception) -> Response:
     log.error("a request failed: %s", type(error).__name__, exc_info=error)
-    return response(500, "Something went wrong here, and was logged. Nothing was lost.")
+    sentence = "Something went wrong here, and was logged. Nothing was lost."
+    return response(500, sentence, path=request.url.path)

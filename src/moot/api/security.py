@@ -79,7 +79,7 @@ class Gate:
             self._check(scope, is_open=screen is not None)  # a redirect gives nothing away
             await (screen or self._app)(scope, Body(scope, receive), passage.send)
         except ProblemError as refused:
-            await problems.refusal(refused)(scope, receive, passage.send)
+            await problems.refusal(refused, scope["path"])(scope, receive, passage.send)
         finally:
             self._tell(scope, passage)
 

@@ -6,8 +6,8 @@ import math
 import socket
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from starlette.responses import Response
@@ -203,9 +203,9 @@ class Streams:
     async def _run(self, reader: Reader, ring: Ring, reading: Awaitable[None]) -> None:
         self._readers[reader] = ring
         ring.readers += 1
-        self._clients[reader.client] += 1
         try:
-            await reading
+            with self.counted(reader.client):
+                await reading
         except asyncio.CancelledError:
             if not reader.gone:
                 raise
@@ -213,9 +213,17 @@ class Streams:
         finally:
             del self._readers[reader]
             ring.readers -= 1
-            self._clients[reader.client] -= 1
-            if not self._clients[reader.client]:
-                del self._clients[reader.client]
+
+    @contextmanager
+    def counted(self, client: str) -> Generator[None]:
+        """Count a stream among those of its client while it is open."""
+        self._clients[client] += 1
+        try:
+            yield
+        finally:
+            self._clients[client] -= 1
+            if not self._clients[client]:
+                del self._clients[client]
 
     async def _keep_gate(self) -> None:
         """A station that is private by now, or gone, has no audience any more."""

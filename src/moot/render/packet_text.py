@@ -67,6 +67,11 @@ def _with_verdict(
     return "\n".join(lines)
 
 
+def decision(packet: Mapping[str, Any]) -> list[str]:
+    """The work that was asked for, the reasons, and what follows: for one who has the outcome."""
+    return [*_work(packet), *_reasons(packet), *_follows(packet, ())]
+
+
 def _work(packet: Mapping[str, Any]) -> list[str]:
     """What was asked for beside a decision: the text, the plan, the architecture …"""
     work, title = packet.get("work"), _WORKS.get(packet["outputType"])

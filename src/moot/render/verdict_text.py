@@ -269,9 +269,13 @@ def _cost(verdict: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _models(verdict: Mapping[str, Any], seats: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    return who_spoke((*seats, *((one["name"], str(one["model"])) for one in _bench(verdict))))
+
+
+def who_spoke(seats: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Who spoke for whom. The understudy is not a model: that is said wherever it speaks."""
     spoke: dict[str, list[str]] = {}
-    for name, model in (*seats, *((one["name"], str(one["model"])) for one in _bench(verdict))):
+    for name, model in seats:
         spoke.setdefault(model, []).append(name)
     return tuple(
         f"No model spoke for {', '.join(names)}: the understudy did."

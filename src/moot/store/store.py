@@ -114,7 +114,7 @@ class SqlStore(OnDatabase):
         self, debate: Debate, change: Callable[[Debate], Change], once: Once | None = None
     ) -> Change:
         def work(conn: Connection) -> Change:
-            if once and (known := keys.made_by(conn, once)):
+            if once and (known := keys.made_by(conn, once, debate.created_at)):
                 return Change(runs.load(conn, known))
             runs.create(conn, debate)
             if once:

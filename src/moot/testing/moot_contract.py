@@ -364,6 +364,9 @@ class MootContract:
                 assert ended.outcome
                 assert verdict["outcome"] == ended.outcome.outcome
                 assert codec.debate(await one.get(made.id))["jury"] == codec.plain(ended.jury)
+                answer = await one.answer(made.id, "https://moot.example/d/1")
+                assert answer.startswith("**")
+                assert "(https://moot.example/d/1)" in answer
             await refused(one.packet(held[0].id), NotFoundError, "id")
             assert (await one.packet(held[1].id))["runId"] == held[1].id
 

@@ -515,6 +515,16 @@ class StoreContract:
         with pytest.raises(ConflictError, match="another Idempotency-Key"):
             keys.made_by(conn, Once("a key", "other digest"))
 
+    def test_a_key_that_holds_for_a_while(self, conn: Connection) -> None:
+        once = Once("a key", "digest", 60.0)
+        keys.keep(conn, once, "debate_x", "2026-11-18T10:00:00.000Z")
+        assert keys.made_by(conn, once, "2026-11-18T10:01:00.000Z") == "debate_x"
+        assert keys.made_by(conn, once, "2026-11-18T10:01:00.001Z") is None
+        keys.keep(conn, once, "debate_y", "2026-11-18T10:01:00.001Z")  # it is free again
+        assert keys.made_by(conn, once, "2026-11-18T10:01:01.000Z") == "debate_y"
+        for_good = Once("a key", "digest")
+        assert keys.made_by(conn, for_good, "2027-11-18T10:00:00.000Z") == "debate_y"
+
     def test_no_key_twice(self, conn: Connection) -> None:
         keys.keep(conn, Once("a key", "one"), "debate_x", AT)
         with pytest.raises(Exception, match=r"(?i)unique"):
