@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from moot.core.debate import OnFailure, Stance
-from moot.core.format import MAX_JURORS, MAX_PARTICIPANTS, MAX_TURNS
+from moot.core.format import MAX_JURORS, MAX_PARTICIPANTS, MAX_TURNS, Effort
 from moot.core.request import MAX_BIO, MAX_CONSTRAINTS, MAX_MOTION, MAX_NAME
 from moot.outcome.calibration import Hindsight
 from moot.stations.airing import MOST_SCHEDULED
@@ -22,11 +22,15 @@ Bio = Annotated[str, Field(max_length=MAX_BIO)]
 Motion = Annotated[
     str, Field(min_length=1, max_length=MAX_MOTION, examples=["Should we ship on Fridays?"])
 ]
-MODEL = "`provider:name`, or a provider alone for its default model."
+MODEL = (
+    "`provider:name`, or a provider alone for its default model. `@none`, `@low`, `@medium` or "
+    "`@high` behind it says how hard the model thinks before it speaks."
+)
 Model = Annotated[
     str,
-    Field(max_length=200, description=MODEL, examples=["claude", "openai:gpt-5-mini", "local"]),
+    Field(max_length=200, description=MODEL, examples=["claude@high", "openai:gpt-5", "local"]),
 ]
+EFFORT = "How hard its model thinks, if `model` does not say so."
 SAVED = "The id of an agent that takes this seat; what is given beside it wins."
 SavedAgent = Annotated[Slug | None, Field(description=SAVED)]
 UNPRICED = "Whether a model of unknown price may speak under max_cost_usd."
@@ -94,6 +98,7 @@ class SeatAsked(Asked):
     bio: Bio | None = None
     role: Annotated[str, Field(max_length=200)] | None = None
     model: Model | None = None
+    effort: Annotated[Effort | None, Field(description=EFFORT)] = LATER
 
 
 class HostAsked(Asked):
@@ -103,6 +108,7 @@ class HostAsked(Asked):
     name: Annotated[str, Field(max_length=200)] | None = None
     bio: Bio | None = None
     model: Model | None = None
+    effort: Annotated[Effort | None, Field(description=EFFORT)] = LATER
 
 
 class LimitsAsked(Asked):

@@ -27,6 +27,7 @@ from moot.wire import codec
 LIVE_PACE = 0.03
 """Seconds between the understudy's words on a terminal, so that a person can follow."""
 WORKER_SECONDS = 3.0  # then it is said that no worker has come
+NOBODY = "the understudy, which is not a model"
 _KEYS = [str(one.key) for one in VENDORS if 0 < one.preference <= 3]  # those that most have
 HINT = f'Set {", ".join(_KEYS[:-1])} or {_KEYS[-1]}, or run "moot model fetch".'
 
@@ -242,6 +243,8 @@ def who_speaks(debate: Debate, found: Sequence[ProviderStatus], plan: Plan | Non
     speaking = jury if only_votes(debate.rules) else (*debaters, *jury)
     for seat in speaking:
         voice = _voice(local if seat.model == "local" else seat.model)
+        if seat.effort and voice != NOBODY:
+            voice = f"{voice}, effort {seat.effort}"
         name = "host" if seat is debate.host else seat.name
         seats.setdefault(voice, []).append(name)
     line = " · ".join(f"{', '.join(names)}: {voice}" for voice, names in seats.items())
@@ -254,7 +257,7 @@ def who_speaks(debate: Debate, found: Sequence[ProviderStatus], plan: Plan | Non
 
 def _voice(model: str) -> str:
     if model == UNDERSTUDY:
-        return "the understudy, which is not a model"
+        return NOBODY
     provider, _, name = model.partition(":")
     vendor = VENDORS.find(provider)
     if vendor is None or not name:

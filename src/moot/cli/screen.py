@@ -218,11 +218,11 @@ class Screen(View):
                 Text.assemble(
                     ("  ● ", self._colours.get(seat.id, "white")),
                     seat.name,
-                    (f"  {side}, {label(seat.model)}", "dim"),
+                    (f"  {side}, {label(seat.model, seat.effort)}", "dim"),
                 )
             )
         for seat in debate.jury.seats if debate.jury else ():
-            tag = (f"  juror, {label(seat.model)}", "dim")
+            tag = (f"  juror, {label(seat.model, seat.effort)}", "dim")
             out.print(Text.assemble(("  ○ ", "white"), seat.name, tag))
         out.print(Text(f"  {debate.id}", style="dim"))
         for warning in debate.warnings:

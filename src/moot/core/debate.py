@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from moot.core.answers import unset
-from moot.core.format import Format
+from moot.core.effort import joined
+from moot.core.format import Effort, Format
 from moot.core.status import Status, StopReason
 
 Stance = Literal["pro", "con", "neutral"]
@@ -35,6 +36,13 @@ class Participant:
     """The models that speak for it, or did, and whose price nobody published."""
     local: Annotated[bool, UNWRITTEN] = False
     """Whether its model runs on this machine, if its provider's name does not say so."""
+    effort: Annotated[Effort | None, UNWRITTEN] = None
+    """How hard its model thinks, if the seat says so: a stage's own effort goes before it."""
+
+    @property
+    def voice(self) -> str:
+        """Its model and effort, as people write them."""
+        return joined(self.model, self.effort)
 
 
 Reading = Literal["alone", "spoken", "swapped"]

@@ -87,7 +87,7 @@ def rejudged(
         turn_count=len(said),
         last_seq=last.seq,
     )
-    return request.placed(made)
+    return request.warned(request.placed(made), cards)
 
 
 def open_(debate: Debate, said: Sequence[Turn], events: Sequence[Event], at: str) -> Change:

@@ -9,7 +9,15 @@ from typing import Any, cast
 from moot.core import prices, schedule, voices
 from moot.core.clean import one_line, visible
 from moot.core.debate import Cursor, Debate, Jury, Limits, OnFailure, Participant
-from moot.core.format import EDITION, MAX_JURORS, MAX_PARTICIPANTS, MAX_TURNS, Format
+from moot.core.effort import EFFORTS
+from moot.core.format import (
+    EDITION,
+    MAX_JURORS,
+    MAX_PARTICIPANTS,
+    MAX_TURNS,
+    Effort,
+    Format,
+)
 from moot.core.jury import joined
 from moot.core.legs import check_roster, layout
 from moot.core.limits import TURN_SECONDS
@@ -29,7 +37,7 @@ ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 MAX_REQUEST = 256 * 1024  # bytes, as of a body
 Normalize = Callable[[str], tuple[str, str | None]]
 """`provider:name` in its canonical spelling, and a warning where it had to be bent."""
-_FIELDS = {"id", "name", "role", "stance", "bio", "model"}
+_FIELDS = {"id", "name", "role", "stance", "bio", "model", "effort"}
 
 _BOUNDS: Mapping[str, tuple[float, float, type]] = {
     "max_turn_seconds": (*TURN_SECONDS, float),
@@ -102,7 +110,15 @@ def build(
         jury=voting,
         received=None if received is None else _received(received),
     )
-    return placed(debate)
+    return warned(placed(debate), cards)
+
+
+def warned(debate: Debate, cards: voices.Cards | None) -> Debate:
+    """With a warning, if models are asked to think that cannot."""
+    doubt = voices.thoughtless(voices.asked_to_think(debate), cards) if cards else None
+    if not doubt or doubt in debate.warnings:
+        return debate
+    return debate.but(warnings=(*debate.warnings, doubt))
 
 
 def _cast(
@@ -144,7 +160,8 @@ def recast(
         doubt = voices.check_prices(debate.limits, seated, cards)
         warnings += [doubt] if doubt else []
         seated = tuple(prices.marked(seat, cards) for seat in seated)
-    return placed(debate.but(participants=seated, warnings=tuple(dict.fromkeys(warnings))))
+    made = debate.but(participants=seated, warnings=tuple(dict.fromkeys(warnings)))
+    return warned(placed(made), cards)
 
 
 def placed(debate: Debate) -> Debate:
@@ -529,7 +546,16 @@ def _seat(
         if warning:
             warnings.append(warning)
     role = one_line(str(seat.get("role") or "participant"), MAX_NAME)
-    return Participant("", name, role=role, stance=stance, bio=bio, model=model)
+    made = Participant("", name, role=role, stance=stance, bio=bio, model="")
+    made = replace(made, effort=_effort(seat.get("effort"), f"{field}.effort"))
+    return voices.voiced(made, model) if model else made
+
+
+def _effort(given: Any, field: str) -> Effort | None:
+    """The effort of a seat that says it beside its model."""
+    if given not in (None, *EFFORTS):
+        raise InputError(f"{field} is one of {', '.join(EFFORTS)}, not {given!r}.", field)
+    return given
 
 
 def _id(name: str, taken: set[str]) -> str:

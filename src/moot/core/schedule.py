@@ -372,7 +372,7 @@ def _steps(debate: Debate, leg: Leg, wave: int) -> tuple[Step, ...]:
             answer=stage.answer,
             tokens=stage.tokens,
             seconds=stage.seconds,
-            effort=stage.effort or _effort(debate.rules, stage),
+            effort=stage.effort or seat.effort or _effort(debate.rules, stage),
             on_failure=stage.on_failure,
             outsider=stage.outsider,
             reading=reading,
@@ -387,7 +387,7 @@ def _asks(stage: Stage, reading: Reading | None) -> str:
 
 
 def _effort(rules: Format, stage: Stage) -> Effort | None:
-    """Whoever decides thinks hard first, unless its stage says otherwise."""
+    """Whoever decides thinks hard first, unless its stage or its seat says otherwise."""
     decides = rules.edition > 1 and stage.answer in ("verdict", "reading", "ballot")
     return "high" if decides else None
 
@@ -431,4 +431,7 @@ def _closing_step(debate: Debate) -> Step:
     number, stage = cursor.next_round or 1, cursor.next_stage or "summary"
     leg = Leg(debate.rules.stages[0], number, 1, (seat,), 1)
     words = _worded(ask, debate, seat, number, leg)
-    return Step(number, stage, seat.id, "summary", None, words, next_stage=cursor.next_stage)
+    return Step(
+        number, stage, seat.id, "summary", None, words,
+        effort=seat.effort, next_stage=cursor.next_stage,
+    )  # fmt: skip

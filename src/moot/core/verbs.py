@@ -9,7 +9,7 @@ from moot.core.moves import commit, decides, reach
 from moot.core.prices import marked
 from moot.core.request import bounded
 from moot.core.schedule import Wave
-from moot.core.voices import Cards
+from moot.core.voices import Cards, voiced
 from moot.errors import ProviderTimeoutError, StateError
 
 
@@ -183,7 +183,7 @@ def _recast(debate: Debate, seat_id: str, model: str, cards: Cards | None) -> De
     def recast(seat: Participant) -> Participant:
         if seat.id != seat_id:
             return seat
-        changed = replace(seat, model=model)
+        changed = voiced(seat, model)
         return marked(changed, cards) if cards else changed
 
     jury = debate.jury

@@ -1,14 +1,17 @@
 """Who speaks for each seat: the models of seats that name none, and what is doubtful about them."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from moot.core.debate import Debate, Jury, Limits, Participant, Turn
-from moot.core.format import Format
+from moot.core.effort import bare, joined, parted
+from moot.core.format import Effort, Format
+from moot.core.legs import legs_of
 from moot.errors import (
     WARN_JURY_OVERLAP,
+    WARN_NO_THINKING,
     WARN_ONE_FAMILY,
     WARN_UNPRICED,
     WARN_WEAK_HOST,
@@ -20,9 +23,9 @@ OWN = "own"
 """In place of the model that writes reports: one of each debate's own models."""
 
 
-def label(model: str) -> str:
+def label(model: str, effort: Effort | None = None) -> str:
     """Who stands behind a seat, said plainly where it is no model at all."""
-    return "understudy, no model" if model == UNDERSTUDY else model
+    return "understudy, no model" if model == UNDERSTUDY else joined(model, effort)
 
 
 class Card(Protocol):
@@ -39,6 +42,9 @@ class Card(Protocol):
 
     @property
     def small(self) -> bool: ...
+
+    @property
+    def least(self) -> Effort | None: ...
 
     @property
     def local(self) -> bool: ...
@@ -58,7 +64,7 @@ _FAMILIES = {
 def family(model: str) -> str:
     """Models of one family tend to make the same mistakes: it is who made a model, as far as its
     name tells, and otherwise who serves it."""
-    provider, _, name = model.partition(":")
+    provider, _, name = bare(model).partition(":")
     known = (made_by for mark, made_by in _FAMILIES.items() if mark in name.casefold())
     return next(known, provider)
 
@@ -95,7 +101,7 @@ def empanel(
         if not seat.model:
             model = min(ring, key=lambda one: (sitting[family(one)], debated[family(one)]))
             sitting[family(model)] += 1
-            seat = replace(seat, model=model)
+            seat = voiced(seat, model)
         filled.append(seat)
     return tuple(filled)
 
@@ -132,7 +138,13 @@ def _given(
     model = min(ring, key=rank)
     everyone[family(model)] += 1
     speaking[family(model)] += 1
-    return replace(seat, model=model)
+    return voiced(seat, model)
+
+
+def voiced(seat: Participant, model: str) -> Participant:
+    """The seat with that "provider:name@effort"; an effort of its own stays if that names none."""
+    name, effort = parted(model)
+    return replace(seat, model=name, effort=effort or seat.effort)
 
 
 def _judges(rules: Format) -> set[str]:
@@ -207,4 +219,27 @@ def weak_host(rules: Format, host: Participant | None, cards: Cards) -> str | No
     return (
         f"{WARN_WEAK_HOST}: the host is {who}, and may not lead this debate reliably; "
         "give the host a larger model."
+    )
+
+
+def asked_to_think(debate: Debate) -> list[str]:
+    """The models whose seat or stage names an effort. Those that think hard only because they
+    decide are not among them."""
+    return [
+        seat.model
+        for leg in legs_of(debate)
+        if not leg.stage.past
+        for seat in leg.speakers
+        if (leg.stage.effort or seat.effort or "none") != "none"
+    ]
+
+
+def thoughtless(models: Iterable[str], cards: Cards) -> str | None:
+    """A warning, if one of the models that are asked to think cannot."""
+    unable = sorted({model for model in models if cards(model).least is None})
+    if not unable:
+        return None
+    return (
+        f"{WARN_NO_THINKING}: {', '.join(unable)} cannot think before speaking, so an effort makes "
+        "no difference there."
     )

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from moot.core import answers, limits, prompts, retry, voices
+from moot.core import answers, effort, limits, prompts, retry, voices
 from moot.core.clean import visible
 from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.limits import Estimate
@@ -247,7 +247,7 @@ class Reporter:
         debate, turns = job.debate, job.turns
         last = turns[-1].round if turns else 0
         return Call(
-            model=job.model,
+            model=effort.bare(job.model),
             messages=job.messages,
             max_tokens=reading.max_tokens(debate, turns),
             seconds=SECONDS,
@@ -256,6 +256,7 @@ class Reporter:
             step=Step(last + 1, "report", debate.seats[0].id, "summary", None, ""),
             heard=tuple(turns),
             schema=reading.schema(debate, turns),
+            effort=effort.known(job.model)[1],
         )
 
     def _fits(self, job: _Job, call: Call) -> bool:
@@ -263,7 +264,8 @@ class Reporter:
         if not limits.bounded(job.debate.limits):
             return True
         card = self._speaker.card(job.model)
-        asked, told = prompts.size(call.messages), call.max_tokens
+        thinking = limits.thinking(call.effort, card.least, card.window)
+        asked, told = prompts.size(call.messages), call.max_tokens + thinking.tokens
         cost = asked * (card.input_price or 0.0) + told * (card.output_price or 0.0)
         used = job.debate.usage + job.row.usage + job.owed
         return limits.fits(used, job.debate.limits, Estimate(asked + told, cost))
@@ -404,7 +406,9 @@ def _claimed(row: ReportRow, model: str | None, asked: bool, now: float) -> Repo
 def _begun(row: ReportRow, model: str | None, now: float) -> ReportRow:
     """On record before the call."""
     tries = row.tries + (1 if model else 0)
-    return replace(row, state="making", model=model, tries=tries, until=now + LEASE_SECONDS)
+    thinks = limits.THINKING.get(effort.known(model or "")[1] or "none", limits.NO_THINKING)
+    until = now + LEASE_SECONDS + thinks.seconds
+    return replace(row, state="making", model=model, tries=tries, until=until)
 
 
 def _mine(row: ReportRow | None, job: _Job) -> ReportRow:

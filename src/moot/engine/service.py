@@ -265,8 +265,9 @@ class Service(Moot):
         if wanted.pop("allow_unpriced", False):
             wanted["limits"]["allow_unpriced"] = True
         model = str(host.get("model") or self._voices.defaults()[0])
-        if any(stage.cued for stage in rules.stages) and model.strip().lower().startswith("local"):
-            await self._voices.look()  # so that it is known who hosts
+        hosts = any(stage.cued for stage in rules.stages) and _is_local(model)
+        if hosts or any(_is_local(one) and "@" in one for one in _named(wanted)):
+            await self._voices.look()  # so that it is known who hosts, and who can think
         now = self._clock.now()
 
         def build() -> Debate:
@@ -724,10 +725,26 @@ def _no_verdict(debate: Debate) -> str:
 def _doubt(debate: Debate, model: str, card: ModelCard) -> str | None:
     """What is doubtful about another model for the seat that failed."""
     failed = debate.failure.actor if debate.failure else ""
-    seat = replace(debate.seat(failed), model=model)
+    seat = voices.voiced(debate.seat(failed), model)
     try:
         doubt = voices.check_prices(debate.limits, [seat], lambda _: card)
     except InputError as error:
         raise InputError(error.message, "model") from None
     host = seat if debate.host and debate.host.id == failed else None
-    return doubt or voices.weak_host(debate.rules, host, lambda _: card)
+    doubt = doubt or voices.weak_host(debate.rules, host, lambda _: card)
+    asked = (seat.effort or "none") != "none"
+    return doubt or (voices.thoughtless([seat.model], lambda _: card) if asked else None)
+
+
+def _is_local(model: str) -> bool:
+    return model.strip().lower().startswith("local")
+
+
+def _named(asked: Mapping[str, Any]) -> list[str]:
+    """The models that a request names."""
+    seats = [one for one in (*asked["participants"], asked.get("host")) if one]
+    jury = asked.get("jury")
+    jurors: Any = cast(Mapping[str, Any], jury).get("models") if isinstance(jury, Mapping) else ()
+    models: list[Any] = [seat.get("model") for seat in seats]
+    models += jurors if isinstance(jurors, list | tuple) else ()
+    return [one for one in models if isinstance(one, str)]

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from moot.core.effort import joined, parted
 from moot.errors import InputError
 
 LOCAL = "local"
@@ -97,17 +98,22 @@ class Table:
         return next((one for one in self if wanted in (one.name, *one.aliases)), None)
 
     def normalize(self, model: str) -> tuple[str, str | None]:
-        """The canonical "provider:name"; there is never a warning, see `Router.bend`.
+        """The canonical "provider:name@effort"; there is never a warning, see `Router.bend`.
 
         A bare provider gives its default model. A bare `local` stays: what it means is found out
         when it speaks. An unknown provider is an InputError that names the nearest one.
         """
+        bare, effort = parted(model)
+        vendor, name = self.resolve(bare)
+        return joined(f"{vendor.name}:{name}" if name else vendor.name, effort), None
+
+    def resolve(self, model: str) -> tuple[Vendor, str]:
+        """Whose a "provider:name" is, and the name: that of the default model if there is none."""
         provider, name = split(model)
         vendor = self.find(provider)
         if vendor is None:
             raise InputError(self._unknown(provider), field="model")
-        name = name or vendor.model
-        return (f"{vendor.name}:{name}" if name else vendor.name), None
+        return vendor, name or vendor.model
 
     def _unknown(self, provider: str) -> str:
         if wrong := self.problems.get(provider.lower()):

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from moot.core.effort import bare, joined, parted
 from moot.core.voices import UNDERSTUDY
 from moot.errors import (
     WARN_PROVIDER_NORMALIZED,
@@ -146,11 +147,12 @@ class Router:
         await self._local.find()
 
     async def bend(self, model: str) -> tuple[str, str | None]:
-        """The canonical "provider:name"; an unknown provider becomes `local`, with a warning.
+        """Like the table's `normalize`, but an unknown provider becomes `local`, with a warning.
 
         The name is kept if a local server can be asked for it.
         """
-        provider, name = split(model)
+        asked, effort = parted(model)
+        provider, name = split(asked)
         if self._table.find(provider):
             return self._table.normalize(model)
         server = await self._local.find() if name else None
@@ -159,7 +161,7 @@ class Router:
             instead = f"the local server is asked for {name} in its place"
         elif name:
             instead += f" (no server was found that could speak {name})"
-        return (f"{LOCAL}:{name}" if server else LOCAL), (
+        return joined(f"{LOCAL}:{name}" if server else LOCAL, effort), (
             f'{WARN_PROVIDER_NORMALIZED}: there is no provider "{provider}" '
             f"(there are {', '.join(self._table.rows)}), so {instead}."
         )
@@ -211,9 +213,7 @@ class Router:
             await clients.aclose()
 
     def _resolve(self, model: str) -> tuple[Vendor, str]:
-        canonical, _ = self._table.normalize(model or self.defaults()[0])
-        provider, _, name = canonical.partition(":")
-        return self._table[provider], name
+        return self._table.resolve(bare(model or self.defaults()[0]))
 
     def _own(self, name: str, server: Server | None) -> Model | None:
         """The model of this machine, if it is what is meant: no server was set or found, or none

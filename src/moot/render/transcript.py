@@ -60,7 +60,9 @@ def _facts(debate: Debate, layout: int) -> list[str]:
 def _jury(debate: Debate, layout: int) -> list[str]:
     if layout < 4 or debate.jury is None or not debate.jury.seats:
         return []
-    seats = ", ".join(f"{escape(one.name)} ({label(one.model)})" for one in debate.jury.seats)
+    seats = ", ".join(
+        f"{escape(one.name)} ({label(one.model, one.effort)})" for one in debate.jury.seats
+    )
     return [f"- Jury: {seats}"]
 
 

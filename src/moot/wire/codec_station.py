@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from moot.core import effort
 from moot.core.debate import Cursor, Debate, Limits, Participant
 from moot.core.status import Status
 from moot.core.times import iso, seconds
@@ -21,7 +22,7 @@ def agent(value: Agent) -> dict[str, Any]:
 
 def shown_agent(value: Agent) -> dict[str, Any]:
     """As people and programs see it, with the provider of its model."""
-    return filled(shapes.Agent, value, provider=value.model.partition(":")[0])
+    return filled(shapes.Agent, value, provider=effort.bare(value.model).partition(":")[0])
 
 
 def read_agent(said: Mapping[str, Any]) -> Agent:
@@ -95,7 +96,8 @@ def _debate(known: shapes.Conversation) -> Debate:
                 one["name"],
                 stance=one["stance"],
                 bio=one["bio"],
-                model=one["model"],
+                model=effort.bare(one["model"]),
+                effort=effort.known(one["model"])[1],
             )
             for one in known["agents"]
         ),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from moot.core.debate import Debate, Failure
-from moot.core.format import parse
+from moot.core.format import Effort, parse
 from moot.core.prices import is_local, unpriced
 from moot.core.request import build, recast
 from moot.core.verbs import retry
@@ -26,6 +26,7 @@ class Known:
     output_price: float | None = 0.0
     small: bool = False
     local: bool = False
+    least: Effort | None = None
 
 
 def card(model: str) -> Known:
