@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from moot.core.debate import Participant
@@ -59,7 +60,7 @@ class Name:
     @property
     def pattern(self) -> str:
         """Its words, with any gap between them."""
-        return r"[\s_-]+".join(map(re.escape, _GAP.split(self.text)))
+        return _pattern(self.text)
 
     def meant(self, text: str, start: int, end: int) -> bool:
         """Whether what stands there is this name, and not a word that is spelled like it."""
@@ -75,6 +76,11 @@ class Name:
     def stands_in(self, text: str) -> bool:
         found = re.finditer(self.pattern, text, re.IGNORECASE)
         return any(self.meant(text, *match.span()) for match in found)
+
+
+@lru_cache(maxsize=4096)  # each word of each turn is looked at for each juror and each name
+def _pattern(text: str) -> str:
+    return r"[\s_-]+".join(map(re.escape, _GAP.split(text)))
 
 
 def key(text: str) -> str:
