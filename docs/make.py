@@ -83,6 +83,7 @@ PACKAGES = {
     "dispatch": "Who advances a debate: this process, or Celery's workers",
     "client": "A moot elsewhere, over HTTP",
     "api": "The HTTP service",
+    "mcp": "moot as tools of an agent, over the Model Context Protocol",
     "worker": "Processes on other machines",
     "cli": "The command line",
     "testing": "Shipped: speakers, clocks and contract suites for tests",

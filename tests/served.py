@@ -60,7 +60,11 @@ class Served:
 
 @contextmanager
 def served(
-    home: Path, speaker: Speaker | None = None, token: str | None = None, **settings: Any
+    home: Path,
+    speaker: Speaker | None = None,
+    token: str | None = None,
+    doors: Any = None,
+    **settings: Any,
 ) -> Generator[Served]:
     """In a thread of this process. `settings` are those of moot.settings.Settings."""
     chosen = Settings(home=home, token=token, **{**NO_LIMIT, **settings})  # pyright: ignore[reportArgumentType]
@@ -76,7 +80,7 @@ def served(
 
     def run() -> None:
         try:
-            asyncio.run(serve(chosen, sock, ready=ready, speaker=speaker))
+            asyncio.run(serve(chosen, sock, ready=ready, speaker=speaker, doors=doors))
         except BaseException as error:
             errors.append(error)
             raise

@@ -19,7 +19,7 @@ MIN_TOKEN = 16
 
 
 def register(app: typer.Typer) -> None:
-    for command in (reindex, doctor, serve, worker, supervisor):
+    for command in (reindex, doctor, serve, mcp, worker, supervisor):
         app.command()(command)
     app.add_typer(database, name="db")
 
@@ -43,6 +43,7 @@ def serve(
         from moot.api.server import listen
         from moot.bootstrap import new_loop
         from moot.cli.target import at_home
+        from moot.mcp.tool_server import PATH, over_http
         from moot.settings import secret
 
     settings = at_home("serve")
@@ -69,7 +70,20 @@ def serve(
         typer.echo(f"The calls:  {address}/docs")
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(serve_on(settings, sock, ready=ready))
+        runner.run(serve_on(settings, sock, ready=ready, doors={PATH: over_http}))
+
+
+def mcp() -> None:
+    """Serve moot's tools to the agent that started this, over standard input and output (MCP)."""
+    with loading():
+        from moot.cli.target import where
+        from moot.mcp.tool_server import over_stdio
+
+    async def serve_it() -> None:
+        async with where(recover=True, live=True) as moot:
+            await over_stdio(moot)
+
+    asyncio.run(serve_it())
 
 
 def worker(

@@ -112,6 +112,9 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]:
         return asyncio.Task(coro, loop=self, **options)
 
+    def get_task_factory(self) -> None:
+        """None: tasks are made as above. AnyIO asks."""
+
     # --- doing it ---
 
     def _advance(self) -> bool:

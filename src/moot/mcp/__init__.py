@@ -1,0 +1,1 @@
+"""moot as tools of an agent: the Model Context Protocol."""

@@ -1,0 +1,60 @@
+"""A debate as a tool tells of it: as it stands, and followed for as long as a call may take."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+
+from moot.core.debate import Debate
+from moot.core.events import TurnCommitted
+from moot.core.status import FINAL
+from moot.mcp.tool_shapes import Standing
+from moot.ports import Moot
+
+Tell = Callable[[int, int, str], Awaitable[None]]
+"""Takes the turns that are done, how many there will be, and who has just spoken."""
+
+
+def rests(debate: Debate) -> bool:
+    return debate.status in FINAL or debate.status == "paused"
+
+
+def standing(debate: Debate, where: str) -> Standing:
+    decided = debate.outcome
+    return {
+        "id": debate.id,
+        "motion": debate.motion,
+        "format": debate.format,
+        "status": debate.status,
+        "rests": rests(debate),
+        "turns_done": debate.turn_count,
+        "turns_total": debate.total,
+        "outcome": decided.outcome if decided else None,
+        "selected": decided.selected_option if decided else None,
+        "degraded": debate.degraded,
+        "problem": debate.failure.message if debate.failure else None,
+        "warnings": list(debate.warnings),
+        "where": where,
+    }
+
+
+async def waited(moot: Moot, debate_id: str, seconds: float, tell: Tell) -> Debate:
+    """The debate once it rests and its report is made, or as it is after so many seconds."""
+    debate = await moot.get(debate_id)
+    if seconds <= 0:
+        return debate
+    try:
+        async with asyncio.timeout(seconds):
+            if not rests(debate):
+                await _follow(moot, debate, tell)
+            return await moot.wait(debate_id)
+    except TimeoutError:
+        return await moot.get(debate_id)
+
+
+async def _follow(moot: Moot, debate: Debate, tell: Tell) -> None:
+    done = debate.turn_count
+    async with aclosing(moot.follow(debate.id, debate.last_seq)) as events:
+        async for event in events:
+            if isinstance(event, TurnCommitted):
+                done += 1
+                await tell(done, debate.total, f"{event.turn.name}, {event.turn.stage}")

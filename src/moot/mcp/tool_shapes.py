@@ -1,0 +1,115 @@
+"""What the tools take and return; their schemas are made from these."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+Id = Annotated[
+    str,
+    Field(
+        description="The debate's id, its last six characters, or `last` for the newest.",
+        examples=["debate_20261118_181500_x7k2ab"],
+        max_length=100,
+    ),
+]
+
+
+class Seat(TypedDict, total=False):
+    """Who speaks."""
+
+    name: str
+    model: Annotated[str, Field(description="`provider:name`, or a provider alone.")]
+    stance: Annotated[str, Field(description="pro, con or neutral.")]
+    role: str
+    bio: str
+
+
+class Standing(TypedDict):
+    """A debate as it stands."""
+
+    id: str
+    motion: str
+    format: str
+    status: Annotated[
+        str, Field(description="queued, running, paused, ending, completed, stopped or failed.")
+    ]
+    rests: Annotated[bool, Field(description="Whether it has ended, or is paused.")]
+    turns_done: int
+    turns_total: Annotated[int, Field(description="As far as can be known; 0: not known.")]
+    outcome: Annotated[
+        str | None,
+        Field(description="decided, contested, deadlock, needs_facts or no_verdict, once known."),
+    ]
+    selected: Annotated[str | None, Field(description="The option that was selected, if any.")]
+    degraded: bool
+    problem: Annotated[str | None, Field(description="What went wrong, and what helps.")]
+    warnings: list[str]
+    where: Annotated[str, Field(description="Its page, or the folder with its files.")]
+
+
+class Waited(Standing):
+    """A debate after a while, and what it came to if that is known."""
+
+    answer: Annotated[
+        str | None, Field(description="What it came to, as Markdown; null while it goes on.")
+    ]
+    next: Annotated[str, Field(description="What to do now.")]
+
+
+class Result(Standing):
+    """What a debate came to."""
+
+    answer: Annotated[str, Field(description="As Markdown: outcome, reasons, dissent, citations.")]
+    verdict: Annotated[dict[str, Any] | None, Field(description="`verdict.json`, if it has one.")]
+    packet: Annotated[dict[str, Any] | None, Field(description="`final-packet.json` of a council.")]
+
+
+class Listed(TypedDict):
+    """A debate in a list."""
+
+    id: str
+    motion: str
+    format: str
+    status: str
+    outcome: str | None
+    result: Annotated[str, Field(description="What came of it, in one line.")]
+    created_at: str
+
+
+class Debates(TypedDict):
+    debates: list[Listed]
+
+
+class Record(TypedDict):
+    """A note that a council wrote back."""
+
+    title: str
+    type: str
+    debate: str
+    path: str
+    created_at: str
+    uri: Annotated[str, Field(description="The resource that holds all of it.")]
+
+
+class Records(TypedDict):
+    records: list[Record]
+
+
+class CouncilRun(TypedDict):
+    """A council that was begun by its own request."""
+
+    runId: str
+    status: str
+    stopReason: str | None
+    degraded: bool
+    packet: Annotated[dict[str, Any] | None, Field(description="Null while it goes on.")]
+    warnings: list[str]
+    failure: str | None
+    next: Annotated[str, Field(description="What to do now.")]
+
+
+class Replayed(TypedDict):
+    """A debate from its files alone."""
+
+    replay: dict[str, Any]
