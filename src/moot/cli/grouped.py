@@ -8,7 +8,7 @@ GROUPS = {
     "Debate": ("run", "council", "start", "watch", "pause", "resume", "stop", "end", "retry",
                "skip"),
     "Read": ("list", "show", "report", "export", "replay", "records"),
-    "Decide": ("verdict", "rejudge", "outcome"),
+    "Decide": ("gate", "verdict", "rejudge", "outcome"),
     "Stations": ("stations", "air", "agents"),
     "Models and formats": ("model", "formats", "schema", "settings", "doctor"),
     "Run a service": ("serve", "mcp", "worker", "supervisor", "db", "reindex"),

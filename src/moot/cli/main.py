@@ -12,6 +12,7 @@ with loading():
 
     from moot.cli import (
         agent_commands,
+        gate_command,
         home_commands,
         model,
         outcome_commands,
@@ -31,8 +32,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Debates between language models, carried to their end.",
 )
-for commands in (run_commands, read_commands, outcome_commands, agent_commands, station_commands,
-                 settings_commands, home_commands, model):  # fmt: skip
+for commands in (run_commands, read_commands, outcome_commands, gate_command, agent_commands,
+                 station_commands, settings_commands, home_commands, model):  # fmt: skip
     commands.register(app)
 
 

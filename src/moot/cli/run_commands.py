@@ -141,10 +141,10 @@ def run(
     asked["motion"] = motion_of("run", "motion", motion, file)
 
     async def begin(moot: "Moot") -> "Debate":
-        return await moot.create(**await _seated(moot, asked, fields.model))
+        return await moot.create(**await cast_with(moot, asked, fields.model))
 
     async def plan(moot: "Moot") -> "Plan":
-        return await moot.plan(await _seated(moot, asked, fields.model))
+        return await moot.plan(await cast_with(moot, asked, fields.model))
 
     _carry(begin, json, introduce=True, plan=plan)
 
@@ -203,7 +203,7 @@ def council(
     async def wanted(moot: "Moot") -> dict[str, Any]:
         from moot.core.seating import as_role
 
-        seated = await _seated(moot, {**asked, "format": "council"}, model)
+        seated = await cast_with(moot, {**asked, "format": "council"}, model)
         seats = [as_role(seat) for seat in seated.get("participants", ())]
         return {**asked, **said(participants=seats or None, jury=seated.get("jury"))}
 
@@ -316,7 +316,7 @@ def _tell(verb: "Callable[[Moot], Awaitable[Debate]]", json: bool) -> None:
     typer.echo(f"{debate.id} is {debate.status}{asked}.")
 
 
-async def _seated(moot: "Moot", asked: dict[str, Any], model: str | None) -> dict[str, Any]:
+async def cast_with(moot: "Moot", asked: dict[str, Any], model: str | None) -> dict[str, Any]:
     """What is asked for, with that model for everybody who is given no other."""
     if not model:
         return asked

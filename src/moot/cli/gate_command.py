@@ -1,0 +1,147 @@
+"""`moot gate`: a question with yes or no for an answer, as the exit code that a pipeline reads."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from moot.cli.ask import Json, print_json
+from moot.cli.quiet import loading
+from moot.errors import InputError, MootError
+
+if TYPE_CHECKING:
+    from moot.core.debate import Debate
+    from moot.outcome.gate import Policy, Ruling
+    from moot.ports import Moot
+
+PolicyFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A TOML file: question, format, jury, jurors, passes, max_cost_usd, max_total_tokens. "
+        "Options win over it.",
+    ),
+]
+Summary = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Append the summary, in Markdown, to this file.")
+]
+Comment = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write it, ready for a comment, to this file.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(gate)
+
+
+def gate(
+    question: Annotated[
+        str | None, typer.Argument(metavar="[QUESTION]", help="That yes or no answers.")
+    ] = None,
+    jury: Annotated[
+        int | None, typer.Option(metavar="N", help="So many jurors decide; default 3.")
+    ] = None,
+    juror: Annotated[
+        list[str] | None, typer.Option(metavar="MODEL", help="A juror's model. Repeatable.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", metavar="MODEL", help="The model of every seat.")
+    ] = None,
+    policy: PolicyFile = None,
+    max_cost_usd: Annotated[float | None, typer.Option(help="Its budget.")] = None,
+    summary: Summary = None,
+    comment: Comment = None,
+    json: Json = False,
+) -> None:
+    """Have a jury answer yes or no. Exits with 0 for yes, 1 for no, and 2 if it is undecided.
+
+    One side argues for yes, one for no, and the jury decides. Undecided is also a bad policy, a
+    model that fails and a budget that runs out: the summary says which. Nothing but a yes is 0.
+    """
+    with loading():
+        from moot.outcome.gate import Ruling
+        from moot.render import gate_text
+
+    given = {"question": question, "jury": jury, "jurors": juror, "max_cost_usd": max_cost_usd}
+    asked, held, answer = question or "", None, ""
+    try:
+        wanted = _policy(policy, given)
+        asked = wanted.question
+        ruling, held, answer = asyncio.run(_held(wanted, model))
+    except MootError as error:
+        ruling = Ruling("undecided", error.message)
+    text = gate_text.summary(asked or "?", ruling, answer, held.id if held else "")
+    if summary:
+        with summary.open("a", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+    if comment:
+        comment.write_text(gate_text.comment(text), "utf-8", "replace")
+    if json:
+        print_json(_document(asked, ruling, held))
+    else:
+        typer.echo(text)
+    raise typer.Exit(ruling.exit_code)
+
+
+def _policy(file: Path | None, given: dict[str, Any]) -> "Policy":
+    """The file's, with what the command says instead."""
+    from moot.outcome import gate
+
+    fields: dict[str, Any] = {}
+    if file is not None:
+        try:
+            fields = gate.read(file.read_text("utf-8"), str(file))
+        except OSError as error:
+            raise InputError(f"{file} cannot be read: {error.strerror}.", "policy") from None
+        except UnicodeDecodeError:
+            raise InputError(f"{file} is not text in UTF-8.", "policy") from None
+    return gate.policy({**fields, **{name: one for name, one in given.items() if one is not None}})
+
+
+async def _held(wanted: "Policy", model: str | None) -> "tuple[Ruling, Debate, str]":
+    """Hold the debate to its end, or to what ends it."""
+    from moot.cli.run_commands import cast_with
+    from moot.cli.target import where
+    from moot.outcome.gate import ruling
+
+    async with where() as moot:
+        decides = [one.name for one in await moot.formats() if one.result is not None]
+        if wanted.format in decides:
+            raise InputError(
+                f"A {wanted.format} makes its own options; a gate needs two sides: duel, classic, "
+                "custom or standard.",
+                "format",
+            )
+        asked = await cast_with(moot, wanted.asked(), model)
+        made = await moot.create(wanted.question, **asked)
+        typer.echo(f"{made.id} is under way.", err=True)
+        try:
+            debate = await moot.wait(made.id)
+        except asyncio.CancelledError:
+            await _let_go(moot, made.id)
+            raise
+        said = ruling(debate, await moot.turns(debate.id), wanted)
+        return said, debate, await moot.answer(debate.id)
+
+
+async def _let_go(moot: "Moot", debate_id: str) -> None:
+    """Whoever interrupts a gate does not want it to go on."""
+    try:
+        await moot.stop(debate_id)
+    except MootError as error:
+        typer.echo(f"moot: {error.message}", err=True)
+
+
+def _document(question: str, ruling: "Ruling", debate: "Debate | None") -> dict[str, Any]:
+    decided = debate.outcome if debate else None
+    return {
+        "question": question,
+        "answer": ruling.answer,
+        "why": ruling.why,
+        "exit_code": ruling.exit_code,
+        "debate": debate.id if debate else None,
+        "outcome": decided.outcome if decided else None,
+        "selected": decided.selected_option if decided else None,
+        "cost_usd": debate.usage.cost_usd if debate else 0.0,
+    }
