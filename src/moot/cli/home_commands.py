@@ -74,7 +74,7 @@ def serve(
 
 
 def mcp() -> None:
-    """Serve moot's tools to the agent that started this, over standard input and output (MCP)."""
+    """Serve moot as tools of an agent, over MCP on standard input and output."""
     with loading():
         from moot.cli.target import where
         from moot.mcp.tool_server import over_stdio
