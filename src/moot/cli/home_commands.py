@@ -74,7 +74,7 @@ def serve(
 
 
 def mcp() -> None:
-    """Serve moot as tools of an agent, over MCP on standard input and output."""
+    """Serve moot as tools of an agent (MCP), on standard input."""
     with loading():
         from moot.cli.target import where
         from moot.mcp.tool_server import over_stdio
