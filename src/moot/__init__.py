@@ -34,12 +34,14 @@ if TYPE_CHECKING:
         acouncil,
         arejudge,
         arun,
+        asay,
         council,
         debate,
         rejudge,
         replay_debate_mode,
         run,
         run_debate_mode,
+        say,
     )
     from moot.settings import Settings
 
@@ -49,8 +51,8 @@ _HOMES = {
     name: module
     for module, names in {
         "moot.python": (
-            "Finished", "Stream", "acouncil", "arejudge", "arun", "council", "debate", "rejudge",
-            "replay_debate_mode", "run", "run_debate_mode",
+            "Finished", "Stream", "acouncil", "arejudge", "arun", "asay", "council", "debate",
+            "rejudge", "replay_debate_mode", "run", "run_debate_mode", "say",
         ),
         "moot.settings": ("Settings",),
         "moot.engine.service": ("Service",),
@@ -67,8 +69,8 @@ __all__ = [
     "Call", "Debate", "Delta", "Event", "Failure", "Finished", "Format", "InputError", "Limits",
     "ModelCard", "Moot", "MootError", "NotFoundError", "Participant", "ProviderError", "Reply",
     "Service", "Settings", "Speaker", "StateError", "StatusChanged", "Stream", "Turn",
-    "TurnCommitted", "Usage", "__version__", "acouncil", "arejudge", "arun", "council", "debate",
-    "open", "rejudge", "replay_debate_mode", "run", "run_debate_mode",
+    "TurnCommitted", "Usage", "__version__", "acouncil", "arejudge", "arun", "asay", "council",
+    "debate", "open", "rejudge", "replay_debate_mode", "run", "run_debate_mode", "say",
 ]  # fmt: skip
 
 

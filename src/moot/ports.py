@@ -262,8 +262,14 @@ class Store(Protocol):
         """
         ...
 
-    async def change(self, debate_id: str, move: Callable[[Debate], Change]) -> Change:
-        """Ask a move for the change, under the debate's lock, and write all of it."""
+    async def change(
+        self, debate_id: str, move: Callable[[Debate], Change], once: Once | None = None
+    ) -> Change:
+        """Ask a move for the change, under the debate's lock, and write all of it.
+
+        If `once` is known already, nothing is written, and the debate returned as it is. Raises
+        ConflictError if the same key came with something else.
+        """
         ...
 
     async def claim(
@@ -756,7 +762,18 @@ class Moot(Protocol):
         ...
 
     async def skip(self, debate_id: str) -> Debate:
-        """Continue without the turn that failed."""
+        """Continue without the turn that failed, or that a person has not spoken."""
+        ...
+
+    async def say(
+        self, debate_id: str, text: str, *, seat: str | None = None, once: Once | None = None
+    ) -> Debate:
+        """Speak, as a person. If the debate is at a human seat, that is the seat's turn; otherwise
+        it is a note, which everyone hears who speaks after it.
+
+        With `seat`, the words are for that seat alone: StateError if it is not its turn. With
+        `once`, words that come again are said once.
+        """
         ...
 
     async def rejudge(
@@ -877,7 +894,7 @@ class Moot(Protocol):
         ...
 
     async def wait(self, debate_id: str) -> Debate:
-        """Wait until the debate has ended or is paused, whoever runs it.
+        """Wait until the debate has ended, is paused or waits for a person, whoever runs it.
 
         If this moot is closed meanwhile, it returns the debate as it stands.
         """

@@ -1,4 +1,5 @@
-"""What `moot run`, `moot council`, `moot rejudge` and `moot replay` do, for a Python program."""
+"""What `moot run`, `moot council`, `moot say`, `moot rejudge` and `moot replay` do, for a Python
+program."""
 
 import asyncio
 from collections.abc import (
@@ -20,7 +21,7 @@ from typing import Any, ParamSpec
 from moot.bootstrap import load_settings, open_service, replay
 from moot.bridge import iterate, wait_for
 from moot.core.debate import Debate, Turn
-from moot.core.events import TurnCommitted
+from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.seating import as_jury, as_role, as_seat, seats, with_model
 from moot.core.status import Status
 from moot.engine.service import Service
@@ -40,7 +41,8 @@ Jury = int | Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Finished:
-    """A debate that has come to its end, or to a pause, with all that was said."""
+    """A debate that has come to its end, to a pause, or to a human seat (`debate.waiting_for`),
+    with all that was said."""
 
     debate: Debate
     turns: tuple[Turn, ...]
@@ -91,8 +93,12 @@ class Stream:
         begin: Callable[[Service], Awaitable[Debate]],
         settings: Settings | None,
         speaker: Speaker | None,
+        *,
+        new: bool = False,
     ) -> None:
+        """`new`: only the turns that follow what `begin` did."""
         self._begin, self._settings, self._speaker = begin, settings, speaker
+        self._new = new
         self._is_begun = False
         self._result: Finished | None = None
 
@@ -125,8 +131,14 @@ class Stream:
         async with open_service(self._settings, speaker=self._speaker) as service:
             made = await self._begin(service)
             try:
-                async with aclosing(service.follow(made.id)) as events:
-                    async for event in events:
+                seen = made.last_seq if self._new else 0
+                async with aclosing(service.follow(made.id, seen)) as events:
+                    while not (self._new and made.waiting_for):
+                        event = await anext(events, None)
+                        if event is None or (
+                            isinstance(event, StatusChanged) and event.waiting_for
+                        ):
+                            break
                         if isinstance(event, TurnCommitted):
                             yield event.turn
                 debate = await service.wait(made.id)
@@ -242,6 +254,26 @@ def _rejudge(
     return Stream(begin, settings, speaker)
 
 
+def _say(
+    debate_id: str,
+    text: str,
+    *,
+    seat: str | None = None,
+    settings: Settings | None = None,
+    speaker: Speaker | None = None,
+) -> Stream:
+    """What follows a person's words, turn by turn.
+
+    `debate_id` is the debate's id, the last six characters or the beginning of it, or "last";
+    `seat` is the id of a human seat that the words are for, and for no other.
+    """
+
+    async def begin(service: Service) -> Debate:
+        return await service.say(await service.resolve(debate_id), text, seat=seat)
+
+    return Stream(begin, settings, speaker, new=True)
+
+
 async def _seated(service: Service, asked: dict[str, Any], model: str | None) -> dict[str, Any]:
     """What was asked, with a seat for each model, and that model where none is named."""
     rules = next((one for one in await service.formats() if one.name == asked["format"]), None)
@@ -299,11 +331,21 @@ _REJUDGE = """Have a jury judge a debate that has ended, with 2 calls for each j
 
 Returns the new debate in which it voted; the judged one stays as it is. It works in a script and in
 a notebook; `await moot.arejudge(…)` is for async code."""
+_SAY = """Speak in a debate, as a person, and go on with it until it ends or waits for one again.
+
+    debate = moot.run("Is it so?", participants=[{"name": "Me", "model": "human"}, "claude"])
+    while debate.debate.waiting_for:
+        debate = moot.say(debate.id, input("Me: "))
+
+If it is not the turn of a human seat, the words are a note. It works in a script and in a notebook;
+`await moot.asay(…)` is for async code."""
 run = _waits(debate, "run", _RUN)
 arun = _awaits(debate, "arun", "`moot.run` for async code.")
 council = _waits(_council, "council", _COUNCIL)
 acouncil = _awaits(_council, "acouncil", "`moot.council` for async code.")
 rejudge = _waits(_rejudge, "rejudge", _REJUDGE)
+say = _waits(_say, "say", _SAY)
+asay = _awaits(_say, "asay", "`moot.say` for async code.")
 arejudge = _awaits(_rejudge, "arejudge", "`moot.rejudge` for async code.")
 
 

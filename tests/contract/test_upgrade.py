@@ -247,7 +247,7 @@ class Statement:
             "stalls": 0,
             "thinking_tokens": 0,
         }
-        since |= dict.fromkeys(("received", "outcome", "jury", "forked_from"))
+        since |= dict.fromkeys(("received", "outcome", "jury", "forked_from", "waiting_for"))
         rows = self.run(conn, params).fetchall()
         return [{**since, **dict(zip(self._names, row, strict=True))} for row in rows]
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from moot.core.debate import OnFailure, Stance
 from moot.core.format import MAX_JURORS, MAX_PARTICIPANTS, MAX_TURNS, Effort
 from moot.core.request import MAX_BIO, MAX_CONSTRAINTS, MAX_MOTION, MAX_NAME
+from moot.core.verbs import MAX_WORDS
 from moot.outcome.calibration import Hindsight
 from moot.stations.airing import MOST_SCHEDULED
 from moot.stations.slots import MAX_LINE
@@ -178,6 +179,17 @@ class RejudgeAsked(Asked):
 
     model_config = _like({"jury": {"size": 3, "models": []}})
     jury: PanelAsked | None = None
+
+
+class SayAsked(Asked):
+    """What a person says."""
+
+    model_config = _like({"text": "What would it cost?"})
+    text: Annotated[str, Field(min_length=1, max_length=MAX_WORDS)]
+    seat: Annotated[
+        Slug | None,
+        Field(description="For this human seat, or not at all; without it, perhaps as a note."),
+    ] = None
 
 
 class OutcomeAsked(Asked):

@@ -16,6 +16,7 @@ from moot.api.asked import (
     PauseAsked,
     RejudgeAsked,
     RetryAsked,
+    SayAsked,
 )
 from moot.api.common import SAVED, DebateId, Moot, Routes, as_file, as_json
 from moot.api.problems import ProblemError
@@ -239,6 +240,20 @@ async def rejudge_debate(
     return _made(await moot.service.rejudge(debate_id, jury=given.get("jury"), once=once))
 
 
+@routes("POST /debates/{debate_id}/say", Debate, 409, status=202)
+async def say_in_debate(
+    moot: Moot, debate_id: DebateId, asked: SayAsked, key: Key = None
+) -> Response:
+    """Speak: for a human seat whose turn it is, else as a note
+
+    Everyone who speaks after a note hears it; it does not move the cursor. With an Idempotency-Key,
+    the same words count once, however often they come.
+    """
+    once = _once(key, f"say {debate_id}", asked.model_dump())
+    said = moot.service.say(debate_id, asked.text, seat=asked.seat, once=once)
+    return _shown(await said, 202)
+
+
 def _verb(name: str, summary: str) -> None:
     async def act(
         moot: Moot, debate_id: DebateId, nothing: Annotated[Nothing | None, Body()] = None
@@ -253,7 +268,7 @@ _verb("start", "Start a debate that was made to wait")
 _verb("stop", "Keep the step in flight, then nothing more")
 _verb("resume", "Go on from where it was paused")
 _verb("end", "Call off what is being said, and go to the closing summary")
-_verb("skip", "Go on without the turn that failed")
+_verb("skip", "Go on without the turn that failed, or that a person has not spoken")
 
 
 # --- what it leaves behind ---

@@ -10,11 +10,12 @@ import typer
 
 from moot.bootstrap import load_settings
 from moot.cli.ask import print_json
+from moot.cli.person import carried
 from moot.cli.screen import Screen, View
 from moot.cli.takeaways_view import report_of
 from moot.cli.target import Notices, filed, say, where
 from moot.core.course import Plan
-from moot.core.debate import Debate
+from moot.core.debate import HUMAN, Debate
 from moot.core.rejudge import only_votes
 from moot.core.status import FINAL
 from moot.core.voices import UNDERSTUDY
@@ -131,9 +132,11 @@ async def shown(moot: Moot, debate: Debate, view: View, seen: int | None = None)
     showing = asyncio.create_task(_show(moot, debate.id, seen, view))
     waiting = asyncio.create_task(_nobody_came(moot, debate.id))
     try:
-        debate = await moot.wait(debate.id)
+        debate = await carried(moot, debate.id, view)
         if debate.status in FINAL or debate.status == "paused":
             await showing
+        elif debate.waiting_for:
+            await view.shown(debate.last_seq)
     finally:
         showing.cancel()
         waiting.cancel()
@@ -258,6 +261,8 @@ def who_speaks(debate: Debate, found: Sequence[ProviderStatus], plan: Plan | Non
 def _voice(model: str) -> str:
     if model == UNDERSTUDY:
         return NOBODY
+    if model == HUMAN:
+        return "a person"
     provider, _, name = model.partition(":")
     vendor = VENDORS.find(provider)
     if vendor is None or not name:

@@ -54,7 +54,7 @@ NoBaseline = Annotated[
 
 def register(app: typer.Typer) -> None:
     for command in (
-        run, council, start, resume, end, retry, skip, watch, stop, pause, rejudge,
+        run, council, start, resume, end, retry, skip, say, watch, stop, pause, rejudge,
     ):  # fmt: skip
         app.command()(command)
 
@@ -74,7 +74,7 @@ class Fields:
             "--participant",
             "-p",
             metavar="NAME[:STANCE]=MODEL",
-            help="A speaker, e.g. Ada:pro=openai:gpt-5. Repeatable.",
+            help="A speaker, e.g. Ada:pro=openai:gpt-5; Me=human is you. Repeatable.",
         ),
     ] = None
     agent: Annotated[
@@ -252,8 +252,33 @@ def retry(
 
 
 def skip(id_: Id, json: Json = False) -> None:
-    """Continue without the turn whose failure paused the debate."""
+    """Continue without the turn whose failure paused the debate, or that a person owes it."""
     _carry(lambda moot: moot.skip(id_), json, id_)
+
+
+def say(
+    id_: Id,
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="TEXT", help="What you say; - reads it from standard input."),
+    ] = None,
+    file: File = None,
+    seat: Annotated[
+        str | None,
+        typer.Option(metavar="SEAT", help="The id of a human seat: say it for that seat alone."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Speak in a debate: for the human seat that it waits for, else as a note that all hear."""
+    words = motion_of("say", "text", text, file)
+    if ask(lambda moot: moot.get(id_)).waiting_for:
+        _carry(lambda moot: moot.say(id_, words, seat=seat), json, id_)
+        return
+    debate = ask(lambda moot: moot.say(id_, words, seat=seat))
+    if json:
+        _print_debate(debate)
+    else:
+        typer.echo(f"Said in {debate.id}, which is {debate.status}.")
 
 
 def watch(
@@ -308,12 +333,16 @@ def _carry(
 def _tell(verb: "Callable[[Moot], Awaitable[Debate]]", json: bool) -> None:
     debate = ask(verb)
     if json:
-        from moot.wire import codec
-
-        print_json(codec.debate(debate))
+        _print_debate(debate)
         return
     asked = f"; it will {debate.wanted} after the step in flight" if debate.wanted else ""
     typer.echo(f"{debate.id} is {debate.status}{asked}.")
+
+
+def _print_debate(debate: "Debate") -> None:
+    from moot.wire import codec
+
+    print_json(codec.debate(debate))
 
 
 async def cast_with(moot: "Moot", asked: dict[str, Any], model: str | None) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """A debate on a terminal: what was said stays, what is being said moves, a line says how far."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 from rich.console import Console, Group, RenderableType
@@ -16,7 +18,7 @@ from moot.cli import markdown_view, takeaways_view, verdict_view
 from moot.cli.ask import counted, flat
 from moot.core import prices, schedule, verbs
 from moot.core.clean import clean
-from moot.core.debate import Debate, Turn
+from moot.core.debate import HUMAN, Debate, Turn
 from moot.core.events import CutOff, Delta, Event, StatusChanged, TurnCommitted
 from moot.core.forecast import Amounts
 from moot.core.voices import UNDERSTUDY, label
@@ -67,6 +69,19 @@ class View:
 
     def show(self, event: Event | Delta) -> None:
         """What is said."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether a person who looks on can be asked to speak."""
+        return False
+
+    @contextmanager
+    def still(self) -> Generator[None]:
+        """Nothing moves meanwhile: somebody types."""
+        yield
+
+    async def shown(self, seq: int) -> None:
+        """Wait until all is shown up to that entry of the log."""
 
     def outcome(
         self,
@@ -154,6 +169,25 @@ class Screen(View):
         self._is_lost = is_lost
         self._refresh()
 
+    @property
+    def asks(self) -> bool:
+        return self._live is not None
+
+    @contextmanager
+    def still(self) -> Generator[None]:
+        live = self._live
+        if live:
+            live.stop()
+        try:
+            yield
+        finally:
+            if live and self._live is live:
+                live.start()
+
+    async def shown(self, seq: int) -> None:
+        while self._seq < seq:  # noqa: ASYNC110  whoever shows it does not tell
+            await asyncio.sleep(0.02)
+
     def _refresh(self) -> None:
         if self._live:
             self._live.refresh()
@@ -202,6 +236,8 @@ class Screen(View):
                 out.print(f"  {command:<{width}}{what}", soft_wrap=True)
         elif debate.status == "paused":
             out.print(f"Go on with  moot resume {debate.id}")
+        elif debate.waiting_for:
+            out.print(f'Speak with  moot say {debate.id} "…"', soft_wrap=True)
         if "://" in folder:
             out.print(f"[dim]On the server: {escape(folder)}[/dim]", soft_wrap=True)
         elif folder:
@@ -285,7 +321,7 @@ class Screen(View):
             out.print()
             out.print(Rule(Text(self._where, style="dim"), style="dim", align="left"))
         out.print()
-        out.print(self._heading(turn.actor, turn.name, turn.model, turn.number))
+        out.print(self._heading(turn.actor, turn.name, turn.model, turn.number, turn.kind))
         if votes and (ballot := self._ballot(turn)):
             out.print(Padding(_vote(ballot), (0, 0, 0, 2)))
         if turn.status == "failed":
@@ -304,9 +340,11 @@ class Screen(View):
     def _ballot(self, turn: Turn) -> Ballot | None:
         return ballots(self._debate, list(self._heard.values())).get(turn.seq)
 
-    def _heading(self, actor: str, name: str, model: str, number: int | None = None) -> Text:
-        shown = model == UNDERSTUDY or (model and actor in self._jurors)
-        tag = f"  {label(model)}" if shown else ""
+    def _heading(
+        self, actor: str, name: str, model: str, number: int | None = None, kind: str = ""
+    ) -> Text:
+        shown = model in (UNDERSTUDY, HUMAN) or (model and actor in self._jurors)
+        tag = f"  {'a note' if kind == 'note' else label(model)}" if shown else ""
         tag += f"  turn {number}" if number else ""
         return Text.assemble((name, f"bold {self._colours.get(actor, 'white')}"), (tag, "dim"))
 
@@ -392,6 +430,8 @@ def _said(turn: Turn) -> Text:
 def ending(debate: Debate) -> str:
     if debate.status == "paused":
         return "Paused"
+    if debate.waiting_for:
+        return f"Waits for {debate.seat(debate.waiting_for).name}"
     reason = f": {REASONS[debate.stop_reason]}" if debate.stop_reason else ""
     return f"{debate.status.capitalize()}{', degraded' if debate.degraded else ''}{reason}"
 

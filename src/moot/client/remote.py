@@ -117,7 +117,8 @@ class Remote(Moot):
         return await self._wire.call(_plan, "GET", f"{_path(debate_id)}/plan")
 
     async def _make(self, path: str, asked: Mapping[str, Any], once: Once | None) -> Debate:
-        """Make a debate, once: if the connection breaks, the same key asks for the same one."""
+        """Make a debate, or a turn of one, once: if the connection breaks, the same key asks for
+        the same one."""
         headers = {"Idempotency-Key": once.key if once else str(uuid.uuid4())}
         broke, wait = False, self._first_wait
         for left in reversed(range(TRIES)):
@@ -162,6 +163,12 @@ class Remote(Moot):
 
     async def skip(self, debate_id: str) -> Debate:
         return await self._verb(debate_id, "skip")
+
+    async def say(
+        self, debate_id: str, text: str, *, seat: str | None = None, once: Once | None = None
+    ) -> Debate:
+        asked = {"text": text} if seat is None else {"text": text, "seat": seat}
+        return await self._make(f"{_path(debate_id)}/say", asked, once)
 
     async def rejudge(
         self,
@@ -351,10 +358,11 @@ class Remote(Moot):
             await asyncio.gather(resting, closed, return_exceptions=True)
 
     async def _rest(self, known: Debate) -> Debate:
-        while not _at_rest(known):
+        while not _at_rest(known) and not known.waiting_for:
             async with aclosing(self.follow(known.id, known.last_seq)) as events:
-                async for _ in events:
-                    pass
+                async for event in events:
+                    if isinstance(event, StatusChanged) and event.waiting_for:
+                        break
             known = await self._get_surely(known.id, self._outage())
         return known
 

@@ -121,8 +121,8 @@ def turn_to(debate: Debate, after: Status, at: str, words: str | None = None) ->
 
 
 def notice(debate: Debate, at: str, words: str | None) -> Change:
-    """Log where the debate stands now."""
-    seq = debate.last_seq + 1
+    """Log where the debate stands now. If it waits for a person, nobody has it in hand."""
+    seq, waiting_for = debate.last_seq + 1, schedule.awaited(debate)
     number, stage = schedule.here(debate)
     event = StatusChanged(
         debate_id=debate.id,
@@ -137,8 +137,12 @@ def notice(debate: Debate, at: str, words: str | None) -> Change:
         total=debate.total,
         degraded=debate.degraded,
         notice=words,
+        waiting_for=waiting_for,
     )
-    return Change(debate.but(last_seq=seq, updated_at=at), (event,))
+    kept = debate.but(last_seq=seq, waiting_for=waiting_for, updated_at=at)
+    if waiting_for:
+        kept = kept.but(lease_owner=None, lease_until=0.0)
+    return Change(kept, (event,))
 
 
 def join(first: Change, second: Change) -> Change:

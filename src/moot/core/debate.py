@@ -17,6 +17,10 @@ TurnStatus = Literal["ok", "failed"]
 OnFailure = Literal["pause", "degrade"]
 Wanted = Literal["stop", "pause"]
 OutcomeKind = Literal["decided", "contested", "deadlock", "needs_facts", "no_verdict"]
+HUMAN = "human"
+"""In place of a model: a person speaks for this seat, and the debate waits for their words."""
+PERSON = "@person"
+"""The actor of a note. It cannot be the id of a seat."""
 UNWRITTEN: Any = Field(exclude_if=unset)
 """Of a field that came later: while it is not set it is not written, as in files from before."""
 
@@ -43,6 +47,10 @@ class Participant:
     def voice(self) -> str:
         """Its model and effort, as people write them."""
         return joined(self.model, self.effort)
+
+    @property
+    def is_human(self) -> bool:
+        return self.model == HUMAN
 
 
 Reading = Literal["alone", "spoken", "swapped"]
@@ -249,6 +257,7 @@ class Debate:
     stalls: int = 0  # times that it was advanced and came no further, since its last turn
     tries: tuple[tuple[StepKey, int], ...] = ()  # calls of that wave that failed, while it waits
     not_before: float = 0.0  # seconds since the epoch; until then it waits to try again
+    waiting_for: str | None = None  # the human seat whose words are all that it waits for
     files_seq: int = 0  # the last seq that the files on disk show; 0 once they are outdated
     usage: Usage = NO_USAGE
     started_at: str | None = None

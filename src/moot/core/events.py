@@ -37,6 +37,7 @@ class StatusChanged:
     total: int
     degraded: bool
     notice: str | None = None  # in words, where the status alone does not say it
+    waiting_for: str | None = None  # the human seat whose words are all that it waits for
 
 
 LOST = 4_000

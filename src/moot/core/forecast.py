@@ -130,7 +130,10 @@ def forecast(debate: Debate, cards: Callable[[str], Card]) -> Forecast:
     told = _Transcript(debate)
     calls: list[_Call] = []
     seconds = _NOTHING
-    for wave in schedule.waves(debate):
+    for steps in schedule.waves(debate):
+        wave = schedule.by_models(debate, steps)  # a person's turn costs nothing, and takes as
+        if not wave:  # long as it takes
+            continue
         spoken = [_call(debate, step, cards(debate.seat(step.actor).model), told) for step in wave]
         told.add(spoken)
         calls += spoken

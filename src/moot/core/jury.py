@@ -19,6 +19,8 @@ from moot.errors import InputError
 
 SIDES = ("For the motion", "Against the motion")
 """What a jury chooses from if nobody names options."""
+NOTE = "A person who listens, in a note"
+"""Whose words a note is, in place of a speaker's name."""
 _FILE = resources.files("moot.core").joinpath("jury.toml").read_text("utf-8")
 STAGE = Stage.model_validate(tomllib.loads(_FILE), strict=False)
 
@@ -140,16 +142,25 @@ def blindfold(
 def speeches(debate: Debate, turns: Sequence[Turn], blind: Blind) -> list[tuple[str, Turn, str]]:
     """What a juror reads: a label, a turn and its words, round by round in the order of its seats.
 
-    Only speeches: a host's cues, summaries and other verdicts would tell a juror what to think.
+    Only speeches and people's notes, which stand at the end of their round: a host's cues,
+    summaries and other verdicts would tell a juror what to think.
     """
     place = {seat.id: n for n, seat in enumerate(blind.seats)}
     spoken = [
         turn
         for turn in turns
-        if turn.kind == "speech" and turn.status == "ok" and turn.actor in place
+        if turn.kind == "note"
+        or (turn.kind == "speech" and turn.status == "ok" and turn.actor in place)
     ]
-    spoken.sort(key=lambda turn: (turn.round, place[turn.actor], turn.seq))
-    return [(blind.labels[one.actor], one, blind.hide(_unsure(debate, one))) for one in spoken]
+    last = len(place)
+    spoken.sort(
+        key=lambda turn: (turn.round, last if turn.kind == "note" else place[turn.actor], turn.seq)
+    )
+    return [
+        (NOTE if one.kind == "note" else blind.labels[one.actor], one,
+         blind.hide(_unsure(debate, one)))
+        for one in spoken
+    ]  # fmt: skip
 
 
 def _unsure(debate: Debate, turn: Turn) -> str:

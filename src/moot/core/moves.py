@@ -62,6 +62,8 @@ def claim(
         raise NotClaimedError(f"{debate.id} has moved on from {place}")
     if debate.not_before > now:
         raise NotClaimedError(f"{debate.id} waits to try again")
+    if debate.waiting_for:
+        raise NotClaimedError(f"{debate.id} waits for a person to speak for {debate.waiting_for}")
     if held(debate, now, dead):
         raise NotClaimedError(f"{debate.id} is held by {debate.lease_owner}")
     alone = debate.open_calls == 1 and not beside
@@ -133,10 +135,17 @@ def wait(
     return Change(release(debate, fence, at).debate.but(not_before=until, tries=tries))
 
 
+def await_person(debate: Debate, fence: int, at: str) -> Change:
+    """Let the debate go until a person has spoken, and tell readers whose turn it is."""
+    check_fence(debate, fence)
+    return obey(debate, at) if debate.wanted else notice(debate, at, None)
+
+
 def repair(debate: Debate, fence: int, turns: list[Turn], last_seq: int, at: str) -> Change:
     """Rebuild cursor and counters from the turns, and say so."""
     check_fence(debate, fence)
-    last = turns[-1] if turns else None
+    spoken = [turn for turn in turns if turn.kind != "note"]
+    last = spoken[-1] if spoken else None
     unmade = (Ended(None, "cancelled", at),) if debate.open_calls else ()
     mended = debate.but(
         cursor=schedule.rebuild(debate, turns),
@@ -217,7 +226,7 @@ def set_out(change: Change, at: str) -> Change:
         return change
     if isinstance(ahead, Finish):
         return change
-    begun = _begin(change.debate, ahead.steps, at)
+    begun = _begin(change.debate, schedule.by_models(change.debate, ahead.steps), at)
     return replace(change, debate=begun.debate, started=begun.started)
 
 
@@ -272,6 +281,7 @@ def commit(
         updated_at=at,
         **UNTRIED,
     )
+    kept = kept.but(waiting_for=schedule.awaited(kept))
     if agrees:
         kept = kept.but(total=schedule.total(kept))
     change = Change(kept, (TurnCommitted(debate.id, turn),), ended=(ended,) if ended else ())
@@ -293,6 +303,8 @@ def _after(change: Change, at: str, then: Then, *, agrees: bool) -> Change:
         return join(change, conclude(debate, "completed", reason, at, words=_unclosed(change)))
     if debate.wanted and not over:
         return join(change, obey(debate, at))
+    if debate.waiting_for:
+        return join(change, notice(debate, at, None))
     if debate.cursor.done or then == "nothing":  # a speaker of this wave may wait to try again
         return change
     if then == "release":

@@ -35,7 +35,7 @@ def phases_due(debate: Debate, turns: Sequence[Turn], at: str) -> list[Phase]:
     """The phases that these turns complete, and that the log does not have yet."""
     logged = {phase.state for phase in debate.phases}
     return [
-        Phase(phase_of(name), at, _how([turn.status for turn in turns if turn.stage == name]))
+        Phase(phase_of(name), at, _how(_said_in(name, turns)))
         for name in stages_over(debate)
         if phase_of(name) not in logged
     ]
@@ -61,6 +61,10 @@ def stages_over(debate: Debate) -> list[str]:
 
 def _stages(debate: Debate) -> list[Stage]:
     return present(debate.rules, debate.host, debate.jury)
+
+
+def _said_in(stage: str, turns: Sequence[Turn]) -> list[str]:
+    return [turn.status for turn in turns if turn.stage == stage and turn.kind != "note"]
 
 
 def _how(said: Sequence[str]) -> Literal["ok", "degraded", "failed"]:

@@ -28,6 +28,8 @@ def known(debate: Debate) -> Known:
 def marked(seat: Participant, cards: Cards) -> Participant:
     """The same seat, with what is known of the price of its model. One that nobody published stays
     unknown when another model takes the seat."""
+    if seat.is_human:
+        return seat
     card = cards(seat.model)
     local = card.local and not _here(seat.model)
     unpriced = seat.unpriced
@@ -39,12 +41,13 @@ def marked(seat: Participant, cards: Cards) -> Participant:
 
 
 def speakers(debate: Debate) -> tuple[Participant, ...]:
-    """Everyone whom the debate calls: of one that only judges another, the jury alone."""
+    """Everyone whom the debate calls, people aside: of one that only judges another, the jury
+    alone."""
     legs = [leg for leg in legs_of(debate) if not leg.stage.past]
     found = [seat for leg in legs for seat in leg.speakers]
     if debate.host and any(leg.stage.cued for leg in legs):
         found.insert(0, debate.host)
-    return tuple({seat.id: seat for seat in found}.values())
+    return tuple({seat.id: seat for seat in found if not seat.is_human}.values())
 
 
 def unpriced(debate: Debate) -> tuple[str, ...]:
@@ -58,7 +61,7 @@ def is_local(debate: Debate) -> bool:
 
 
 def runs_here(seat: Participant) -> bool:
-    return seat.local or _here(seat.model)
+    return seat.local or seat.is_human or _here(seat.model)
 
 
 def _here(model: str) -> bool:

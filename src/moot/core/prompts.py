@@ -15,7 +15,7 @@ from moot.core import answers, jury
 from moot.core.clean import visible
 from moot.core.debate import Debate, Participant, Turn
 from moot.core.format import Format
-from moot.core.jury import NO_CHOICES, Blind, Choices
+from moot.core.jury import NO_CHOICES, NOTE, Blind, Choices
 from moot.core.legs import legs_of
 from moot.core.schedule import Step
 
@@ -127,9 +127,9 @@ class Heard:
 
     def visible(self, step: Step, debate: Debate) -> Sequence[int]:
         """Which turns the step may see, in the order in which it reads them. Who speaks together
-        does not hear the others' round."""
+        does not hear the others' round. A person's note is heard by all who speak after it."""
         if step.sees == "none":
-            return []
+            return [n for n, turn in enumerate(self.turns) if turn.kind == "note"]
         waves = {stage.name for stage in debate.rules.stages if stage.together}
         unheard = _unheard(debate)
         if step.sees == "all" and self._all_ok and not step.together and not waves:
@@ -138,9 +138,14 @@ class Heard:
             place
             for place in self._arranged(debate, waves)
             if (turn := self.turns[place]).status == "ok"
-            and (step.sees == "all" or turn.actor == step.actor)
-            and not (step.together and turn.round >= step.round)
-            and (turn.stage, turn.round) != unheard
+            and (
+                turn.kind == "note"  # which everybody hears
+                or (
+                    (step.sees == "all" or turn.actor == step.actor)
+                    and not (step.together and turn.round >= step.round)
+                    and (turn.stage, turn.round) != unheard
+                )
+            )
         ]
 
     def _arranged(self, debate: Debate, waves: set[str]) -> list[int]:
@@ -400,7 +405,8 @@ def size(messages: Sequence[Message]) -> int:
 
 
 def _quoted(turn: Turn) -> str:
-    return f"{_label(turn.number, turn.name)}\n{quote(turn.text)}"
+    name = NOTE if turn.kind == "note" else turn.name
+    return f"{_label(turn.number, name)}\n{quote(turn.text)}"
 
 
 def _label(number: int, name: str) -> str:

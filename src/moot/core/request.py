@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from moot.core import prices, schedule, voices
 from moot.core.clean import one_line, visible
-from moot.core.debate import Cursor, Debate, Jury, Limits, OnFailure, Participant
+from moot.core.debate import HUMAN, Cursor, Debate, Jury, Limits, OnFailure, Participant
 from moot.core.effort import EFFORTS
 from moot.core.format import (
     EDITION,
@@ -19,7 +19,7 @@ from moot.core.format import (
     Format,
 )
 from moot.core.jury import joined
-from moot.core.legs import check_roster, layout
+from moot.core.legs import check_roster, layout, legs_of
 from moot.core.limits import TURN_SECONDS
 from moot.errors import WARN_ROLE_IGNORED, InputError
 
@@ -110,6 +110,7 @@ def build(
         jury=voting,
         received=None if received is None else _received(received),
     )
+    check_people(debate)
     return warned(placed(debate), cards)
 
 
@@ -119,6 +120,20 @@ def warned(debate: Debate, cards: voices.Cards | None) -> Debate:
     if not doubt or doubt in debate.warnings:
         return debate
     return debate.but(warnings=(*debate.warnings, doubt))
+
+
+def check_people(debate: Debate) -> None:
+    """People speak where a text is asked for: refuse a seat that has fields to fill."""
+    for leg in legs_of(debate):
+        for seat in leg.speakers if leg.stage.answer != "text" else ():
+            if seat.is_human:
+                field = "host" if seat == debate.host else "participants"
+                raise InputError(
+                    f"{seat.name} cannot be a person: in the stage {leg.stage.name}, a "
+                    f"{debate.format} asks for an answer with fields, and people speak in plain "
+                    "text. Give this seat a model.",
+                    field,
+                )
 
 
 def _cast(
@@ -491,6 +506,8 @@ def _juror(n: int, model: str | None, normalize: Normalize, warnings: list[str])
         seat = _seat({"name": f"Juror {n}", "model": model}, field, normalize, warnings, "neutral")
     except InputError as error:
         raise InputError(error.message, field) from None
+    if seat.is_human:
+        raise InputError("A juror is a model, not a person: name one.", field)
     return replace(seat, id=f"juror-{n}", role="juror")
 
 
@@ -538,7 +555,9 @@ def _seat(
         raise InputError(f"{field}: the bio has {len(bio):,} characters; {MAX_BIO:,} is the most.",
                          f"{field}.bio")  # fmt: skip
     model = ""
-    if seat.get("model"):
+    if str(seat.get("model") or "").strip().lower() == HUMAN:
+        model = HUMAN
+    elif seat.get("model"):
         try:
             model, warning = normalize(str(seat["model"]))
         except InputError as error:

@@ -98,17 +98,17 @@ def total(debate: Debate) -> int:
         return debate.turn_count + (debate.cursor != END)
     if debate.status in ("completed", "failed"):
         return debate.turn_count
-    legs = legs_of(debate)
-    if not skipped(debate) and not any(leg.stage.until for leg in legs):
-        return sum(leg.turns for leg in legs)
     if debate.cursor == END:
         return debate.turn_count
+    legs = legs_of(debate)
     try:
         index, wave = _find(debate, legs)
     except LookupError:  # a damaged cursor, which is rebuilt before the debate goes on
         return debate.total
     spoken = wave * legs[index].width + debate.cursor.done.bit_count()
-    return debate.turn_count + sum(leg.turns for leg in legs[index:]) - spoken
+    gone = skipped(debate)
+    ahead = sum(leg.turns for leg in legs[index:] if leg.stage.name not in gone)
+    return debate.turn_count + ahead - spoken
 
 
 def first(debate: Debate) -> Cursor:
@@ -130,6 +130,38 @@ def plan(debate: Debate) -> Wave | Finish:
     )
 
 
+def by_people(debate: Debate) -> tuple[Step, ...]:
+    """The steps of the wave that comes next that people are to speak."""
+    if not any(seat.is_human for seat in debate.seats) or debate.status in FINAL:
+        return ()
+    try:
+        ahead = plan(debate)
+    except LookupError:
+        return ()  # a damaged cursor, which is rebuilt before the debate goes on
+    steps = ahead.steps if isinstance(ahead, Wave) else ()
+    return tuple(step for step in steps if debate.seat(step.actor).is_human)
+
+
+def by_models(debate: Debate, steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Those of the steps that models are to speak: for the others, nobody is called."""
+    if not any(seat.is_human for seat in debate.seats):
+        return tuple(steps)
+    return tuple(step for step in steps if not debate.seat(step.actor).is_human)
+
+
+def awaited(debate: Debate) -> str | None:
+    """The human seat that a debate waits for; None as long as a model of the same wave is still to
+    speak."""
+    if debate.status not in ("running", "ending"):
+        return None
+    people = by_people(debate)
+    if not people:
+        return None
+    ahead = plan(debate)
+    whole = isinstance(ahead, Wave) and len(ahead.steps) == len(people)
+    return people[0].actor if whole else None
+
+
 def after(debate: Debate, bit: int, *, failed: bool = False, agrees: bool = False) -> Cursor:
     """The cursor once the step at `bit` of the wave that comes next is committed.
 
@@ -138,7 +170,7 @@ def after(debate: Debate, bit: int, *, failed: bool = False, agrees: bool = Fals
     """
     cursor = debate.cursor
     if debate.status == "ending":
-        ids = [seat.id for seat in debate.seats]
+        ids = _closers(debate)
         left = ids[ids.index(cursor.next_actor) + 1 :] if cursor.next_actor in ids else []
         return replace(cursor, next_actor=left[0]) if failed and left else END
     legs = legs_of(debate)
@@ -223,13 +255,14 @@ def is_last(debate: Debate, wave: Wave) -> bool:
 def closing(debate: Debate) -> Cursor:
     """Where the closing summary stands when a debate is ended: after the last round spoken.
 
-    The host gives it. If there is none, or it fails for good, the first participant who can does.
+    The host gives it. If there is none, or it fails for good, the first participant who can does; a
+    person only if no model can.
     """
     last = 0 if debate.round is None else _last_round(debate, debate.round, {debate.stage})
     return Cursor(
         next_round=last + 1,
         next_stage=_closing_stage(debate.rules),
-        next_actor=debate.seats[0].id,
+        next_actor=_closers(debate)[0],
     )
 
 
@@ -305,7 +338,7 @@ def _rebuild_closing(debate: Debate, turns: Sequence[Turn]) -> Cursor:
         for turn in turns
         if (turn.kind, turn.round, turn.stage) == ("summary", latest, stage)
     }
-    left = [seat.id for seat in debate.seats if seat.id not in tried]
+    left = [id_ for id_ in _closers(debate) if id_ not in tried]
     if "ok" in tried.values() or not left:
         return END
     return Cursor(latest if tried else latest + 1, stage, left[0])
@@ -422,6 +455,12 @@ def _closing_stage(rules: Format) -> str:
     if rules.summary and rules.summary == rules.stages[-1]:
         return rules.summary.name
     return "closing" if any(stage.name == "summary" for stage in rules.stages) else "summary"
+
+
+def _closers(debate: Debate) -> list[str]:
+    """Who may close a debate that is ended, one after the other."""
+    speakers = sorted(debate.participants, key=lambda seat: seat.is_human)
+    return [seat.id for seat in (*filter(None, [debate.host]), *speakers)]
 
 
 def _closing_step(debate: Debate) -> Step:

@@ -4,13 +4,30 @@ from dataclasses import replace
 
 from moot.core import limits, schedule, status
 from moot.core.change import UNTRIED, Change, Spoken, join, lost, notice, obey, take, turn_to
-from moot.core.debate import Debate, Failure, Participant, Phase
+from moot.core.clean import visible
+from moot.core.debate import (
+    HUMAN,
+    NO_USAGE,
+    PERSON,
+    Debate,
+    Failure,
+    Participant,
+    Phase,
+    Turn,
+)
+from moot.core.events import TurnCommitted
+from moot.core.format import MAX_TURNS
 from moot.core.moves import commit, decides, reach
 from moot.core.prices import marked
 from moot.core.request import bounded
-from moot.core.schedule import Wave
+from moot.core.schedule import Step, Wave
 from moot.core.voices import Cards, voiced
-from moot.errors import ProviderTimeoutError, StateError
+from moot.errors import CancelledError, InputError, ProviderTimeoutError, StateError
+
+MAX_WORDS = 8_000
+"""The characters that a person may say at once."""
+NOTE_BY = "A person"
+"""The name of whoever says something without a seat."""
 
 
 def open_(debate: Debate, start: bool, at: str) -> Change:
@@ -129,8 +146,92 @@ def _own_seconds(debate: Debate, actor: str) -> float | None:
     return next((step.seconds for step in steps if step.actor == actor), None)
 
 
+def say(debate: Debate, text: str, at: str, seat: str | None = None) -> Change:
+    """A person speaks: for a human seat whose turn it is, and otherwise a note.
+
+    With `seat`, the words are for that seat alone, and refused if it is not its turn.
+    """
+    words = visible(text)
+    if not words:
+        raise InputError("The text is empty. Say something.", "text")
+    if len(words) > MAX_WORDS:
+        raise InputError(
+            f"The text has {len(words):,} characters; {MAX_WORDS:,} is the most.", "text"
+        )
+    if debate.status in status.FINAL or debate.status == "scheduled":
+        when = "has not begun" if debate.status == "scheduled" else "has ended"
+        raise StateError(
+            f"Nobody would hear it: the debate {when}. {status.POSSIBLE[debate.status]}"
+        )
+    _not_stopping(debate)
+    step = _own_step(debate, seat)
+    if step is None:
+        _not_decided(debate, "add")
+        return _note(debate, words, at)
+    begun = Change(debate)
+    if debate.status == "queued":
+        begun = turn_to(debate.but(started_at=debate.started_at or at), "running", at)
+    spoken = Spoken(step, words, HUMAN, at)
+    return join(begun, commit(begun.debate, debate.fence, spoken, None, at))
+
+
+def _own_step(debate: Debate, seat: str | None) -> Step | None:
+    """The step that a person's words are for; None if they are a note. Raises StateError if it is
+    not the turn of that seat."""
+    steps = schedule.by_people(debate)
+    if seat is None:
+        return steps[0] if steps else None
+    theirs = {one.id: one for one in debate.seats}.get(seat)
+    if theirs is None:
+        known = ", ".join(one.id for one in debate.seats if one.is_human) or "none"
+        raise InputError(f"There is no seat {seat[:60]!a}. Seats of people: {known}.", "seat")
+    if not theirs.is_human:
+        raise InputError(f"{theirs.name} is not a person's seat: {theirs.model} speaks.", "seat")
+    for step in steps:
+        if step.actor == seat:
+            return step
+    raise StateError(
+        f"It is not {theirs.name}'s turn: the debate does not wait for these words, or others came "
+        "first. Leave the seat out to say them as a note."
+    )
+
+
+def _note(debate: Debate, words: str, at: str) -> Change:
+    """A turn beside those that the format asks for. It does not move the cursor."""
+    if debate.total >= 2 * MAX_TURNS:
+        raise StateError(f"This debate has {debate.turn_count:,} turns, and takes no more notes.")
+    seq = debate.last_seq + 1
+    number, stage = schedule.here(debate)
+    turn = Turn(
+        seq=seq,
+        number=debate.turn_count + 1 if debate.rules.numbers_turns else seq,
+        round=number or 0,
+        stage=stage or debate.rules.stages[0].name,
+        actor=PERSON,
+        name=NOTE_BY,
+        kind="note",
+        target=None,
+        instruction=None,
+        text=words,
+        data=None,
+        status="ok",
+        error_code=None,
+        model=HUMAN,
+        usage=NO_USAGE,
+        started_at=at,
+        committed_at=at,
+    )
+    kept = debate.but(
+        turn_count=debate.turn_count + 1, total=debate.total + 1, last_seq=seq, updated_at=at
+    )
+    return Change(kept, (TurnCommitted(debate.id, turn),))
+
+
 def skip(debate: Debate, at: str) -> Change:
-    """Record the step that failed as a failed turn, and go on without it."""
+    """Record the step that failed, or that a person has not spoken, as a failed turn, and go on
+    without it."""
+    if debate.waiting_for:
+        return _skip_person(debate, debate.waiting_for, at)
     failure = _failed(debate, "skip")
     if not failure.actor:
         raise StateError("No speaker failed, so there is no turn to skip. Resume the debate.")
@@ -146,6 +247,14 @@ def skip(debate: Debate, at: str) -> Change:
         spoken = Spoken(step, "", failure.model, at, data=why, error_code=failure.code)
         going = join(going, commit(going.debate, going.debate.fence, spoken, None, at))
     return replace(going, ended=lost(debate, at))
+
+
+def _skip_person(debate: Debate, seat: str, at: str) -> Change:
+    _not_stopping(debate)
+    step = next(step for step in schedule.by_people(debate) if step.actor == seat)
+    why: dict[str, object] = {"errorMessage": f"Nobody spoke for {debate.seat(seat).name}."}
+    spoken = Spoken(step, "", HUMAN, at, data=why, error_code=CancelledError.code)
+    return commit(debate, debate.fence, spoken, None, at)
 
 
 def _failed(debate: Debate, verb: str) -> Failure:

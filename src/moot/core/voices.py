@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from moot.core.debate import Debate, Jury, Limits, Participant, Turn
+from moot.core.debate import HUMAN, Debate, Jury, Limits, Participant, Turn
 from moot.core.effort import bare, joined, parted
 from moot.core.format import Effort, Format
 from moot.core.legs import legs_of
@@ -25,6 +25,8 @@ OWN = "own"
 
 def label(model: str, effort: Effort | None = None) -> str:
     """Who stands behind a seat, said plainly where it is no model at all."""
+    if model == HUMAN:
+        return "a person"
     return "understudy, no model" if model == UNDERSTUDY else joined(model, effort)
 
 
@@ -108,6 +110,9 @@ def empanel(
 
 def partial_jury(jury: Jury, debaters: Sequence[Participant]) -> list[str]:
     """Warnings, if jurors may favour the debaters because they are the same models."""
+    debaters = [one for one in debaters if not one.is_human]
+    if not debaters:
+        return []
     debated = {one.model for one in debaters}
     families = {family(one.model) for one in (*debaters, *jury.seats)}
     found: list[str] = []
@@ -169,7 +174,8 @@ def check_prices(
     """
     if limits.max_cost_usd is None:
         return None
-    unknown = [(one.name, one.model) for one in seats if not priced(cards(one.model))]
+    called = [one for one in seats if not one.is_human]
+    unknown = [(one.name, one.model) for one in called if not priced(cards(one.model))]
     if writer and not priced(cards(writer)):
         unknown.append(("the report", writer))
     if not unknown:
@@ -200,14 +206,14 @@ def own_writer(debate: Debate, turns: Sequence[Turn], cards: Cards) -> str | Non
         return None
     spoke = {turn.actor: turn.model for turn in turns if turn.status == "ok" and turn.model}
     seats = (*filter(None, [debate.host]), *debate.participants)
-    models = dict.fromkeys(spoke[seat.id] for seat in seats if seat.id in spoke)
+    models = dict.fromkeys(spoke[seat.id] for seat in seats if spoke.get(seat.id, HUMAN) != HUMAN)
     found = (card for card in map(cards, models) if card.model != UNDERSTUDY and not card.small)
     return next((card.model for card in found), None)
 
 
 def weak_host(rules: Format, host: Participant | None, cards: Cards) -> str | None:
     """A warning, if whoever hands out the floor may not be up to it."""
-    if host is None or not any(stage.cued for stage in rules.stages):
+    if host is None or host.is_human or not any(stage.cued for stage in rules.stages):
         return None
     card = cards(host.model)
     if card.model == UNDERSTUDY:
@@ -230,7 +236,7 @@ def asked_to_think(debate: Debate) -> list[str]:
         for leg in legs_of(debate)
         if not leg.stage.past
         for seat in leg.speakers
-        if (leg.stage.effort or seat.effort or "none") != "none"
+        if not seat.is_human and (leg.stage.effort or seat.effort or "none") != "none"
     ]
 
 

@@ -165,7 +165,7 @@ class Advancer:
             place=place,
             beside=beside,
         )
-        ready = _plain(debate) and debate.turn_count and not claimed.debate.losses
+        ready = _plain(debate) and debate.round is not None and not claimed.debate.losses
         if not ready or debate.stalls:  # what went wrong before is looked at first
             return claimed
         return moves.set_out(claimed, iso(now))
@@ -214,7 +214,7 @@ class Advancer:
         """Wave by wave, until the debate halts, is let go, or is lost."""
         if turns is not None:
             await self._check(run, turns)
-        if not run.debate.turn_count and not await self._can_be_filed(run):
+        if run.debate.round is None and not await self._can_be_filed(run):
             return
         while self._goes_on(run):
             if run.wait and not self._waits_elsewhere(run):
@@ -227,6 +227,14 @@ class Advancer:
     def _goes_on(self, run: Run) -> bool:
         mine = run.debate.lease_owner is not None
         return run.debate.status in RUNNABLE and mine and not run.hand.lost
+
+    async def _catch_up(self, run: Run) -> None:
+        """Hear what people said since the last turn of this worker: a note, or a seat of theirs."""
+        if run.debate.turn_count > len(run.heard.turns):
+            known = {turn.seq for turn in run.heard.turns}
+            for turn in await self._store.turns(run.debate.id):
+                if turn.seq not in known:
+                    run.heard.add(turn)
 
     async def _check(self, run: Run, turns: list[Turn]) -> None:
         """See that the cursor follows from what was said before."""
@@ -248,9 +256,11 @@ class Advancer:
 
     async def _next(self, run: Run) -> None:
         """One wave: as far as it gets."""
+        await self._catch_up(run)
         begun, run.begun = run.begun, ()
         if not begun:
             begun = await self._begin(run)
+            await self._catch_up(run)  # whoever speaks hears all that was said before its call
         if not begun:
             return
         failpoints.hit("begun")
@@ -271,6 +281,11 @@ class Advancer:
         if isinstance(ahead, Finish):
             await self._conclusion.finish(run)
             return ()
+        calling = schedule.by_models(debate, ahead.steps)
+        if not calling:
+            await self._ledger.commit(run, lambda row: moves.await_person(row, fence, at))
+            return ()
+        ahead = Wave(calling)
         if debate.losses:
             most = self._deaths * BESIDE_OTHERS
             if debate.deaths >= self._deaths or debate.losses >= most:

@@ -25,7 +25,7 @@ def check_budget(debate: Debate, cards: Callable[[str], ModelCard]) -> None:
         return
     going, heard = debate.but(status="running"), Heard()
     ahead = schedule.plan(going)
-    if isinstance(ahead, Finish):
+    if isinstance(ahead, Finish) or schedule.by_people(going):
         return
 
     def at_most(step: Step, of: Debate, more: int) -> Estimate:
@@ -165,7 +165,7 @@ class Purse:
         """What steps may take, one stage after the other: each reads what those before it said."""
         whole, said, saying = limits.NOTHING, 0, 0
         stage = None
-        for step in steps:
+        for step in schedule.by_models(debate, steps):
             if step.stage != stage:
                 said, saying, stage = said + saying, 0, step.stage
             whole += self._most(step, debate, said)

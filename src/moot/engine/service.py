@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 
 from moot.core import course, moves, rejudge, request, verbs, voices
 from moot.core.change import Change
-from moot.core.debate import Debate, Turn
+from moot.core.debate import HUMAN, Debate, Turn
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.format import Format
 from moot.core.ids import check_id
@@ -194,7 +194,7 @@ class Service(Moot):
         """The models of a council's request, with a warning if a provider is not known."""
         bent: dict[str, tuple[str, str | None]] = {}
         for place, seat in enumerate(seats):
-            if seat["model"]:
+            if seat["model"] and seat["model"].strip().lower() != HUMAN:
                 try:
                     bent[seat["model"]] = await self._voices.bend(seat["model"])
                 except InputError as error:
@@ -335,7 +335,7 @@ class Service(Moot):
         if debate.status == "ending":
             if before != "ending":  # said twice, it does nothing more
                 self._call_off(debate_id)
-            self._dispatcher.dispatch(debate)
+            self._dispatch(debate)
         return debate
 
     async def retry(
@@ -360,6 +360,18 @@ class Service(Moot):
 
     async def skip(self, debate_id: str) -> Debate:
         return await self._verb(debate_id, verbs.skip, go=True)
+
+    async def say(
+        self, debate_id: str, text: str, *, seat: str | None = None, once: Once | None = None
+    ) -> Debate:
+        # Whoever speaks while it is a seat's turn means that seat, even if others come first.
+        meant = seat or (await self.get(debate_id)).waiting_for
+        debate = await self._verb(
+            debate_id, lambda row, at: verbs.say(row, text, at, meant), once=once
+        )
+        if meant and not at_rest(debate) and not self._in_flight(debate):
+            self._dispatch(debate)
+        return debate
 
     async def rejudge(
         self,
@@ -502,6 +514,7 @@ class Service(Moot):
         return (
             self._dispatcher.here
             and debate.status in ("queued", "running", "ending")
+            and not debate.waiting_for
             and not self._in_flight(debate)
         )
 
@@ -542,7 +555,7 @@ class Service(Moot):
                 await self._file(debate)
                 await self._reporter.idle(debate_id)
                 return debate
-            if self._closed:
+            if self._closed or debate.waiting_for:
                 return debate
             if self._dispatcher.here and not self._in_flight(debate):
                 self._dispatcher.dispatch(debate)
@@ -609,7 +622,7 @@ class Service(Moot):
         if at_rest(debate):
             await self._file(debate)
         elif debate.lease_owner is None and debate.not_before <= self._clock.now():
-            self._dispatcher.dispatch(debate)
+            self._dispatch(debate)
 
     async def let_go(self) -> None:
         """Cancel what is in hand here; a wave that is let go is queued again."""
@@ -637,17 +650,27 @@ class Service(Moot):
         return debate
 
     async def _verb(
-        self, debate_id: str, move: Callable[[Debate, str], Change], *, go: bool = False
+        self,
+        debate_id: str,
+        move: Callable[[Debate, str], Change],
+        *,
+        go: bool = False,
+        once: Once | None = None,
     ) -> Debate:
         at = iso(self._clock.now())
         await self._unspoilt(debate_id)
-        change = await self._store.change(debate_id, lambda row: move(self._shown(row), at))
+        change = await self._store.change(debate_id, lambda row: move(self._shown(row), at), once)
         self._publish(change)
-        if go:
-            self._dispatcher.dispatch(change.debate)
-        elif at_rest(change.debate):
+        if at_rest(change.debate):
             await self._file(change.debate)
+        elif go:
+            self._dispatch(change.debate)
         return change.debate
+
+    def _dispatch(self, debate: Debate) -> None:
+        """Have it carried on, unless only a person can do that."""
+        if not debate.waiting_for:
+            self._dispatcher.dispatch(debate)
 
     async def _unspoilt(self, debate_id: str) -> Debate:
         """A debate that something can be done to: its files do not hold more than its rows."""

@@ -115,6 +115,8 @@ class Supervisor:
         debate = await self._store.load(debate_id)
         if debate.status not in RUNNABLE or not self._enabled(debate.format):
             return False
+        if debate.waiting_for:  # somebody may have spoken since
+            return False
         if wrong := await behind(self._records, debate, lambda: self._store.load(debate_id)):
             raise wrong
         self._dispatcher.dispatch(debate)

@@ -117,6 +117,13 @@ class SaidBy(_Part):
     turn: Counted
 
 
+class Note(_Part):
+    """What a person said who has no seat."""
+
+    turn: Counted
+    text: Filled
+
+
 class OptionVotes(_Part):
     option: Filled
     votes: Counted
@@ -156,6 +163,7 @@ class Packet(_Part):
     would_change: list[SaidBy] | None = LATER
     warnings: list[Filled] | None = LATER
     work: Filled | None = LATER
+    notes: list[Note] | None = LATER
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -218,7 +226,14 @@ def packet(
         "degraded": bool(failed) or (verdict is not None and debate.degraded),
         "errorCodes": list(dict.fromkeys(str(turn.error_code) for turn in failed)),
         **(_outcome(verdict, ruling) if verdict else {}),
+        **_notes(turns),
     }
+
+
+def _notes(turns: Sequence[Turn]) -> dict[str, Any]:
+    """What people said in between, if anybody did."""
+    noted = [{"turn": turn.number, "text": turn.text} for turn in turns if turn.kind == "note"]
+    return {"notes": noted} if noted else {}
 
 
 def _outcome(verdict: Mapping[str, Any], ruling: Ruling) -> dict[str, Any]:

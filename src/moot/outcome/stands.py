@@ -238,4 +238,6 @@ def silent(rules: Format, turns: Sequence[Turn], over: Sequence[str]) -> bool:
         return False
     before = names[: names.index(rules.jury.name)]
     ended = all(name in over or rules.stage(name).needs_host for name in before)
-    return ended and not any(turn.status == "ok" and turn.kind != "cue" for turn in turns)
+    return ended and not any(
+        turn.status == "ok" and turn.kind not in ("cue", "note") for turn in turns
+    )

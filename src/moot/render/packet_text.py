@@ -110,6 +110,10 @@ def _reasons(packet: Mapping[str, Any]) -> list[str]:
         *_section("Rejected", [_rejected(one) for one in decision["rejectedOptions"]]),
         *_section("Agreed", [escape(text) for text in consensus["keyAgreements"]]),
         *_section("Open", [escape(text) for text in consensus["keyDisagreements"]]),
+        *_section(
+            "Notes by people",
+            [f"{line(note['text'])} (turn {note['turn']})" for note in packet.get("notes") or ()],
+        ),
     ]
 
 

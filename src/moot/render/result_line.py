@@ -53,6 +53,8 @@ def _decided(outcome: Decision, support_: str) -> str:
 
 
 def _speaking(debate: Debate) -> str:
+    if debate.waiting_for:
+        return f"Waits for {debate.seat(debate.waiting_for).name}"
     try:
         planned = schedule.plan(debate)
     except LookupError:  # a damaged cursor: the engine mends it before the debate goes on

@@ -69,6 +69,7 @@ def _jury(debate: Debate, layout: int) -> list[str]:
 def _turn(turn: Turn, ballot: Ballot | None) -> list[str]:
     lines = [quote(f"*{escape(turn.instruction)}*"), ""] if turn.instruction else []
     said = f"*No answer: {turn.error_code}.*" if turn.status == "failed" else escape(turn.text)
-    head = f"**{escape(turn.name)}** · {label(turn.model)} · `turn:{turn.number}`"
+    who = "a note" if turn.kind == "note" else label(turn.model)
+    head = f"**{escape(turn.name)}** · {who} · `turn:{turn.number}`"
     vote = [f"*{escape(ballot.told)}*", ""] if ballot else []
     return [*lines, head, "", *vote, said]

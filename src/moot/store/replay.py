@@ -19,7 +19,7 @@ from typing import Any, Literal, cast
 from pydantic import ValidationError
 
 from moot.core import schedule
-from moot.core.debate import Debate, Turn
+from moot.core.debate import HUMAN, PERSON, Debate, Turn
 from moot.core.events import Event, StatusChanged
 from moot.core.format import MAX_JURORS, digest
 from moot.core.ids import check_id
@@ -256,8 +256,12 @@ class _Folder:
             must(told, f"turn {turn.number}: cues have an instruction, and nothing else has.")
             failed = (turn.error_code is not None) == (turn.status == "failed")
             must(failed, f"turn {turn.number}: failed turns have an error code, and no other has.")
-        place = (turns[-1].round, turns[-1].stage) if turns else (None, None)
+        spoken = [turn for turn in turns if turn.kind != "note"]
+        place = (spoken[-1].round, spoken[-1].stage) if spoken else (None, None)
         must((debate.round, debate.stage) == place, "its round and stage are not its last turn's.")
+        notes = [turn for turn in turns if turn.kind == "note"]
+        by_people = all((turn.actor, turn.model) == (PERSON, HUMAN) for turn in notes)
+        must(by_people, "a note is not a person's.")
         halted = debate.status in FINAL or debate.status == "paused"
         must(
             halted or (self.layout > 1 and debate.status in RUNNABLE),
@@ -265,7 +269,8 @@ class _Folder:
         )
         if said := [event for event in self.events if isinstance(event, StatusChanged)]:
             last = said[-1]
-            same = (last.status, last.reason, last.total) == (
+            since = sum(turn.seq > last.seq for turn in notes)
+            same = (last.status, last.reason, last.total + since) == (
                 debate.status, debate.stop_reason, debate.total
             )  # fmt: skip
             must(same, "its status is not what its last event says.")
@@ -306,7 +311,8 @@ class _Folder:
         """The files name the wave that comes next; which of its steps are done, the turns say."""
         rebuilt, kept = schedule.rebuild(debate, self.turns), debate.cursor
         if replace(rebuilt, done=kept.done) == kept:
-            return debate.but(cursor=rebuilt)
+            debate = debate.but(cursor=rebuilt)
+            return debate.but(waiting_for=schedule.awaited(debate))
         if debate.status not in FINAL:
             self.add("transcript.json", "its cursor does not follow from its turns.")
         return debate

@@ -30,7 +30,7 @@ PROGRESS = [
 ]  # fmt: skip
 LEASE = (
     "status", "total", "fence", "lease_owner", "lease_until", "losses", "deaths", "stalls",
-    "not_before", "started_at",
+    "not_before", "started_at", "waiting_for",
 )  # fmt: skip
 _AT_REST = (
     "participants", "host", "warnings", "stop_reason", "stop_requested_at", "wanted", "failure",
@@ -69,7 +69,7 @@ BY_NUMBERS = Query(select(runs).where(any_of(runs.c.number)))
 COUNTS = Query(select(runs.c.status, func.count().label("debates")).group_by(runs.c.status))
 UNFINISHED = Query(
     select(*runs.c["id", "fence", "last_seq", "lease_owner", "lease_until", "not_before"])
-    .where(text("status IN ('queued', 'running', 'ending')"))
+    .where(text("status IN ('queued', 'running', 'ending')"), runs.c.waiting_for.is_(None))
     .where(runs.c.not_before <= bindparam("now"))
 )
 UNFILED = Query(select(runs.c.id).where(runs.c.ended_at.is_not(None), text("files_seq = 0")))

@@ -143,9 +143,21 @@ class SqlStore(OnDatabase):
 
         return await self.database.write(work, debate_id)
 
-    async def change(self, debate_id: str, move: Callable[[Debate], Change]) -> Change:
+    async def change(
+        self, debate_id: str, move: Callable[[Debate], Change], once: Once | None = None
+    ) -> Change:
+        def work(conn: Connection) -> Change:
+            if once is None:
+                return change(conn, debate_id, move)
+            before = runs.load(conn, debate_id, lock=True)  # the same request may come beside this
+            if keys.made_by(conn, once):
+                return Change(before)
+            made = change(conn, debate_id, move)
+            keys.keep(conn, once, debate_id, made.debate.updated_at)
+            return made
+
         try:
-            return await self.database.write(lambda conn: change(conn, debate_id, move), debate_id)
+            return await self.database.write(work, debate_id)
         except DuplicateError:
             # The last wall held: a turn of this step, or an event of this seq, is there already.
             raise SaidAlreadyError(f"{debate_id}: that turn has been said already") from None

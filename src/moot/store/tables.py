@@ -94,6 +94,7 @@ runs = Table(
     Column("deaths", Integer, nullable=False, server_default="0"),
     Column("losses", Integer, nullable=False, server_default="0"),
     Column("stalls", Integer, nullable=False, server_default="0"),
+    *_perhaps("waiting_for"),  # the human seat that it waits for
     postgresql_with={"fillfactor": 70},
 )
 # Every list is a range of one of these, or a merge of several. None holds what a turn changes.

@@ -191,6 +191,41 @@ class MootContract:
             await refused(one.remake_report(made.id, "openai:broken"), ProviderAuthError)
 
     @in_loop
+    async def test_people_speak_for_their_seat_and_in_notes(self, moot: Open) -> None:
+        seats = [{"name": "Me", "model": "human"}, {"name": "Ben", "model": "local"}]
+        async with moot(Stage()) as one:
+            made = await one.create(MOTION, format="duel", participants=seats)
+            waiting = await one.wait(made.id)
+            assert (waiting.status, waiting.waiting_for) == ("running", "me")
+            await refused(one.say(made.id, "x", seat="ben"), InputError, "seat")
+            await refused(one.say(made.id, " "), InputError, "text")
+            for _ in range(2):  # as if the first answer had been lost
+                await one.say(made.id, "First.", seat="me", once=Once("said", "d"))
+            await refused(one.say(made.id, "x", once=Once("said", "e")), ConflictError)
+            waiting = await one.wait(made.id)
+            assert (waiting.waiting_for, waiting.turn_count) == ("me", 2)
+            await one.pause(made.id)
+            await one.resume(made.id)
+            await one.skip(made.id)
+            assert (await one.wait(made.id)).waiting_for == "me"
+            await one.say(made.id, "Last.")
+            ended = await one.wait(made.id)
+            assert (ended.status, ended.waiting_for) == ("completed", None)
+            await refused(one.say(made.id, "Too late."), StateError)
+            said = [turn.text for turn in await one.turns(made.id) if turn.actor == "me"]
+            assert said == ["First.", "", "Last."]
+            other = await one.create(MOTION, format="duel", participants=seats)
+            await one.wait(other.id)
+            await one.pause(other.id)
+            await one.say(other.id, "First.")  # it stays paused
+            noted = await one.say(other.id, "By the way.")
+            assert (noted.status, noted.turn_count, noted.total) == ("paused", 2, 7)
+            turns = await one.turns(other.id)
+            assert [(turn.kind, turn.actor) for turn in turns] == [
+                ("speech", "me"), ("note", "@person")
+            ]  # fmt: skip
+
+    @in_loop
     async def test_a_request_that_comes_twice_is_carried_out_once(self, moot: Open) -> None:
         async with moot(Stage()) as one:
             first = await one.create(MOTION, start=False, once=Once("k", "1"))

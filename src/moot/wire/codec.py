@@ -26,6 +26,7 @@ _delta_values = attrgetter(*_DELTA)
 _NAMES = tuple(field.name for field in fields(Debate))
 _LATER: dict[str, Any] = {
     "place": None, "outcome": None, "result": "", "models": (), "unpriced": [], "local": False,
+    "waiting_for": None,
 }  # fmt: skip
 """What an older server does not say of the debates in a list."""
 
@@ -137,6 +138,7 @@ def read_debate(said: Mapping[str, Any], rules: Any, received: Any = None) -> De
             "received": received,
             "turn_count": said["progress"]["done"],
             "total": said["progress"]["total"],
+            "waiting_for": said.get("waiting_for"),
         }
     )
 

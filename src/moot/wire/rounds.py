@@ -21,7 +21,8 @@ def document(debate: Debate, turns: Sequence[Turn], whole: Sequence[Turn]) -> di
         council = [_council(debate, turn, whole) for turn in turns]
         return {"round": f"round-{number}", **head, "turns": council}
     said = [codec.filed_turn(turn) for turn in turns]
-    return {"round": number, "stage": turns[0].stage, **head, "turns": said}
+    stage = next((turn.stage for turn in turns if turn.kind != "note"), turns[0].stage)
+    return {"round": number, "stage": stage, **head, "turns": said}
 
 
 def _in_own_words(rules: Format) -> bool:

@@ -73,6 +73,11 @@ Unpriced = Annotated[
 Local = Annotated[bool, Field(description="Whether all models run on this machine.")]
 
 
+WaitingFor = Annotated[
+    str | None, Field(description="The human seat that is to speak: until then nobody is called.")
+]
+
+
 class ListedDebate(TypedDict):
     """A debate as lists show it."""
 
@@ -87,6 +92,7 @@ class ListedDebate(TypedDict):
     degraded: bool
     outcome: Annotated[Decision | None, Field(description="What was decided, once it is.")]
     result: Annotated[str, Field(description="What came of it, or who speaks, in one line.")]
+    waiting_for: WaitingFor
     models: Annotated[tuple[str, ...], Field(description="Of all seats, each once.")]
     stop_reason: StopReason | None
     failure: Failure | None
@@ -138,6 +144,7 @@ class ShownDebate(FiledDebate):
     local: Local
     place: Heading | None
     schedule: Annotated[Schedule | None, Field(description="What comes next; null: nothing.")]
+    waiting_for: WaitingFor
     stages: list[StageOfDebate]
     longer_seconds: NotRequired[Annotated[float | None, UNWRITTEN]]
     """The max_turn_seconds that a retry can allow, if the speaker that failed took too long."""
@@ -178,6 +185,8 @@ class StatusEvent(TypedDict):
     progress: Progress
     degraded: bool
     notice: str | None
+    waiting_for: NotRequired[Annotated[str | None, UNWRITTEN]]
+    """The human seat that is to speak."""
     at: str
 
 

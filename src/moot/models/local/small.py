@@ -94,7 +94,8 @@ def _side(call: Call, seat: Participant, told: Sequence[Turn]) -> str:
         return f"You take no side: weigh what speaks for it and what against it. {most}"
     answer = _ANSWERS[seat.stance]
     other_side = "con" if seat.stance == "pro" else "pro"
-    against = [turn.name for turn in told if debate.seat(turn.actor).stance == other_side]
+    others = {one.id for one in debate.seats if one.stance == other_side}
+    against = [turn.name for turn in told if turn.actor in others]
     opening = _opening(call, seat, answer, against[-1] if against else "")
     question = _clip(_flat(debate.motion), 60, 400)
     side = "for" if seat.stance == "pro" else "against"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from moot.core import schedule
-from moot.core.debate import Cursor, StepKey
+from moot.core.debate import HUMAN, Cursor, StepKey
 from moot.core.events import Event, TurnCommitted
 from moot.errors import MootError
 from moot.ports import Call
@@ -36,7 +36,7 @@ COLUMNS = (
     "id", "status", "wanted", "last_seq", "turns", "fence", "lease_owner", "lease_until",
     "open_calls", "input_tokens", "output_tokens", "cost_usd", "calls", "files_seq", "limits",
     "stop_reason", "failure", "started_at", "ended_at", "not_before", "next_round", "next_stage",
-    "next_actor", "next_target", "wave_done",
+    "next_actor", "next_target", "wave_done", "waiting_for",
 )  # fmt: skip
 ROWS = f"SELECT {', '.join(COLUMNS)} FROM debate_runs ORDER BY number"  # noqa: S608  of our own names
 ATTEMPTS = (
@@ -100,6 +100,7 @@ class Checks:
         self.ending: dict[str, tuple[int, float]] = {}  # an end was accepted: its order, and when
         self._order = 0
         self.made: set[str] = set()  # accepted
+        self._said: set[tuple[str, str]] = set()  # what people said, and was accepted
         self.torn: set[str] = set()  # folders with a damaged file
         self.damaged: set[str] = set()  # rows whose cursor was set back
         self.commits = 0
@@ -116,6 +117,10 @@ class Checks:
     def hold(self, holds: bool, rule: str, detail: str) -> None:
         if not holds:
             self.fail(rule, detail)
+
+    def said(self, debate_id: str, text: str) -> None:
+        """A person's words were accepted: they stand there, once."""
+        self._said.add((debate_id, text))
 
     # --- after each commit ---
 
@@ -155,6 +160,9 @@ class Checks:
         self._check_attempts(known, row)
         if row["status"] == "ending" and name not in self.damaged:
             self._check_cursor(name)
+        if row["waiting_for"]:
+            idle = row["lease_owner"] is None and not row["open_calls"]
+            self.hold(idle, "a seat waits without cost", f"{name}: {row['lease_owner']}")
         failed = json.loads(row["failure"])["actor"] if row["failure"] else ""
         self.hold(not failed.startswith("juror"), "a juror pauses no debate", f"{name}: {failed}")
         most = json.loads(row["limits"]).get("max_total_tokens")
@@ -210,15 +218,19 @@ class Checks:
         if row["turns"] == known.row["turns"]:
             return
         found = self.ask(
-            "SELECT round, actor, target, kind, status FROM debate_turns"
+            "SELECT round, actor, target, kind, status, model, seq FROM debate_turns"
             " WHERE debate_id = ? AND seq > ?",
             name, before,
         )  # fmt: skip
-        for number, actor, target, kind, status in found:
-            owner = known.row["lease_owner"]
-            theirs = status == "failed" or owner == writer  # a person may skip a turn
+        alone = row["last_seq"] == before + len(found) and name not in self.damaged
+        if alone and all(one[3] == "note" for one in found):
+            same = place_of(row) == place_of(known.row)
+            self.hold(same, "a note does not move the cursor", name)
+        for number, actor, target, kind, status, model, seq in found:
+            owner = known.row["lease_owner"]  # a person may speak, or skip a turn
+            theirs = status == "failed" or owner == writer or model == HUMAN
             self.hold(theirs, "only who has a debate speaks in it", f"{writer} for {owner}")
-            key = (number, actor, target if kind == "cue" else None)
+            key = _key(number, actor, target, kind, seq)
             self.hold(key not in known.spoken, "a turn is spoken once", f"{name} {key}")
             known.spoken.add(key)
         self.hold(len(known.spoken) == row["turns"], "turns are counted", name)
@@ -366,14 +378,16 @@ class Checks:
         """The database is another one: what it says now is what is known. Files are what they
         were, and stay so."""
         filed = {name: known.filed for name, known in self._known.items()}
-        for stale in (self.calls, self.stopping, self.ending, self.made, self._aired, self._known):
+        for stale in (
+            self.calls, self.stopping, self.ending, self.made, self._aired, self._known, self._said,
+        ):  # fmt: skip
             stale.clear()
         for row in self.rows():
             name = row["id"]
             spoken = self.ask(
-                "SELECT round, actor, target, kind FROM debate_turns WHERE debate_id = ?", name
+                "SELECT round, actor, target, kind, seq FROM debate_turns WHERE debate_id = ?", name
             )
-            spoken = {(n, a, t if kind == "cue" else None) for n, a, t, kind in spoken}
+            spoken = {_key(*one) for one in spoken}
             attempts = self.ask(ATTEMPTS, name)
             self._known[name] = Known(
                 row, len(attempts), _unlisted(row, attempts), spoken=spoken,
@@ -392,7 +406,7 @@ class Checks:
         if not self.world.restored:  # only a decision may be filed before it is committed, and a
             behind &= self.damaged  # damaged row no longer shows that this is one
         for row in self.rows():
-            if row["id"] in behind or row["status"] == "scheduled":
+            if row["id"] in behind or row["status"] == "scheduled" or row["waiting_for"]:
                 continue
             if row["status"] not in REST or (row["status"] in FINAL and not row["files_seq"]):
                 return False
@@ -425,6 +439,12 @@ class Checks:
             self._check_blame(name)
             self._check_votes(name)
         self._check_paid()
+        for name, text in sorted(self._said):
+            if name in rows and name not in behind:
+                found = self.ask(
+                    "SELECT COUNT(*) FROM debate_turns WHERE debate_id = ? AND text = ?", name, text
+                )
+                self.hold(found[0][0] == 1, "what a person said stands once", f"{name}: {text}")
 
     def _check_votes(self, name: str) -> None:
         """Who votes, how often, and that a debate which can be decided is."""
@@ -433,7 +453,8 @@ class Checks:
         turns = read(lambda conn: log.turns_after(conn, name, 0))
         if debate.jury:
             self.world.count("jury")
-        votes = Counter(turn.actor for turn in turns if turn.stage.startswith("jury"))
+        cast = [turn for turn in turns if turn.stage.startswith("jury") and turn.kind != "note"]
+        votes = Counter(turn.actor for turn in cast)
         jurors = {seat.id for seat in debate.jury.seats} if debate.jury else set[str]()
         self.hold(votes.keys() <= jurors, "only jurors vote", f"{name}: {sorted(votes)}")
         most = len(debate.jury.readings) if debate.jury else 0
@@ -493,7 +514,10 @@ class Checks:
         self.hold(calls <= bound, "nothing is tried without bound", f"{name}: {calls} calls")
         if self.world.plan.calm and not self.world.plan.bad_models:
             called_off = name in self.ending or name in self.stopping or self.world.called_off
-            exact = calls == row["turns"]
+            people = self.ask(
+                "SELECT COUNT(*) FROM debate_turns WHERE debate_id = ? AND model = ?", name, HUMAN
+            )
+            exact = calls == row["turns"] - people[0][0]
             self.hold(exact or called_off, "a turn costs one call", f"{name}: {calls} calls")
 
     def _check_files(self, name: str) -> None:
@@ -512,6 +536,11 @@ class Checks:
             return
         examined = reindex.examine(self.world.home, self.world.settings.database, name)
         self.hold(not examined.issues, "files and database agree", f"{name}: {examined.issues}")
+
+
+def _key(number: int, actor: str, target: str | None, kind: str, seq: int) -> StepKey:
+    """What there is once in a debate; of notes there may be many."""
+    return (seq if kind == "note" else number, actor, target if kind == "cue" else None)
 
 
 def place_of(row: dict[str, Any]) -> str:

@@ -19,6 +19,8 @@ VERBS = (
     "stop", "pause", "pause at once", "resume", "resume", "end", "retry", "retry with another",
     "skip", "make", "make twice", "read", "report", "remake the report",
 )  # fmt: skip
+BY_PEOPLE = ("say", "say twice")
+"""What people do in debates in which they sit, and as notes in all of them."""
 ON_STATIONS = ("schedule", "air", "run", "cancel", "start")
 SEATS = [{"name": "Ada", "model": "claude:a"}, {"name": "Ben", "model": "openai:b"}]
 BRISK = {"max_turn_seconds": 5}
@@ -72,6 +74,24 @@ def with_jury(asked: dict[str, Any], chance: Random) -> dict[str, Any]:
     return asked
 
 
+def speaks_up(seed: int) -> bool:
+    """Whether people speak in this schedule. In most they only give orders: those are the schedules
+    by which guards that are missing are noticed."""
+    return seed % 17 == 16 or seed % 19 == 5
+
+
+def with_people(asked: dict[str, Any], chance: Random) -> dict[str, Any]:
+    """The same debate, perhaps with a person in one of its seats."""
+    asked = dict(asked)
+    if asked["format"] != "accord" and chance.random() < 0.6:
+        seats = [*SEATS]
+        seats[chance.randint(0, 1)] = {"name": "Me", "model": "human"}
+        asked["participants"] = seats
+    if "host" in asked and chance.random() < 0.2:
+        asked["host"] = {"name": "Host", "model": "human"}
+    return asked
+
+
 def request(chance: Random) -> dict[str, Any]:
     """A debate somebody may ask for: short, of any format but the council."""
     kind = chance.choice(("duel", "duel", "standard", "classic", "custom"))
@@ -104,6 +124,8 @@ class People:
         self.debates: list[str] = []
         self._keys: dict[str, str] = {}
         self._juries = Random(f"juries {world.seed}")  # noqa: S311  beside all else that is drawn
+        self._voices = Random(f"people {world.seed}")  # noqa: S311  the same
+        self._said = 0
         self._readers: dict[str, int] = {}  # how far each has read
         self._reading: dict[str, tuple[Process, Callable[[], bool]]] = {}  # where each reads
 
@@ -114,6 +136,16 @@ class People:
             self.ask("council" if council else "make")
         if world.plan.station:
             self.ask("station")
+        if speaks_up(world.seed):
+            self._speak_up()
+
+    def _speak_up(self) -> None:
+        """Somebody says something in some debate, until all is to come to rest."""
+        if self._world.healing:
+            return
+        if self.debates:
+            self.ask(self._voices.choice(BY_PEOPLE), self._voices.choice(self.debates))
+        self._world.later(0.3 + 2 * self._voices.random(), self._speak_up)
 
     def act(self, debate: str | None = None) -> None:
         """One of them does something, and to some debate, somewhere; often the next one, too."""
@@ -151,6 +183,8 @@ class People:
         chance = self._world.chance
         asked, again, key = request(chance), request(chance), f"key-{chance.randint(1, 2)}"
         asked, again = with_jury(asked, self._juries), with_jury(again, self._juries)
+        if speaks_up(self._world.seed):
+            asked, again = with_people(asked, self._voices), with_people(again, self._voices)
         new: dict[str, Work] = {
             "make": lambda s: self._make(s, asked),
             "make twice": lambda s: self._make_twice(s, again, key),
@@ -178,6 +212,8 @@ class People:
             "run": lambda s, id_: s.stations.run(id_),
             "cancel": lambda s, id_: s.stations.cancel(id_),
             "start": Service.start,
+            "say": self._say,
+            "say twice": partial(self._say, times=2),
         }
         return lambda service: known[verb](service, debate)
 
@@ -230,6 +266,14 @@ class People:
     async def _stop(self, service: Service, debate_id: str) -> None:
         await service.stop(debate_id)
         self._world.checks.stop_accepted(debate_id)
+
+    async def _say(self, service: Service, debate_id: str, times: int = 1) -> None:
+        """Say something, or the same again with the same key, as if the answer had been lost."""
+        self._said += 1
+        text = f"Word {self._said}."
+        for _ in range(times):
+            await service.say(debate_id, text, once=Once(text, text))
+        self._world.checks.said(debate_id, text)
 
     async def _pause_at_once(self, service: Service, debate_id: str) -> None:
         self._world.called_off = True
