@@ -127,7 +127,13 @@ def providers(settings: Settings) -> Providers:
         {one.name: url for one in table if (url := _first(urls, [one.url]))},
         settings.model,
         table=table,
+        more={one.name: _given(settings, one.reads) for one in table if one.reads},
     )
+
+
+def _given(settings: Settings, names: Iterable[str]) -> dict[str, str]:
+    values = settings.provider_more
+    return {name: text for name in names if (text := secret(values.get(name)))}
 
 
 def _first(values: Mapping[str, str], names: Iterable[str]) -> str | None:

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping
 from os import environ
 from pathlib import Path
@@ -28,6 +29,7 @@ SCHEMES = {
     "bus_url": ("redis", "rediss"),
 }
 MIN_HOOK_SECRET = 16
+_SECRET = re.compile("KEY|SECRET|TOKEN")  # in the names of variables that hold one
 HOOK_PREFIX = "whsec_"
 """Before the Base64 of a secret, as Standard Webhooks writes it."""
 
@@ -112,6 +114,7 @@ class Settings(BaseSettings):
     # of the providers, by the variables that their rows name
     provider_keys: Mapping[str, SecretStr] = {}
     provider_urls: Mapping[str, Address] = {}
+    provider_more: Mapping[str, SecretStr] = {}  # what their rows `reads` besides
 
     @model_validator(mode="before")
     @classmethod
@@ -121,7 +124,9 @@ class Settings(BaseSettings):
         keys = {name: values[name] for one in table for name in one.keys if values.get(name)}
         named = [one.url for one in table if one.url and one.name != LOCAL]
         urls = {name: values[name] for name in named if values.get(name)}
-        return {"provider_keys": keys, "provider_urls": urls, **given}
+        more = {name: values[name] for one in table for name in one.reads if values.get(name)}
+        told = {"provider_keys": keys, "provider_urls": urls, "provider_more": more}
+        return told | given
 
     @field_validator("home")
     @classmethod
@@ -191,7 +196,8 @@ class Settings(BaseSettings):
 
     def secrets(self) -> list[str]:
         """All that must not appear in a log."""
-        values = (self.token, self.hook_secret, *self.provider_keys.values())
+        more = (value for name, value in self.provider_more.items() if _SECRET.search(name))
+        values = (self.token, self.hook_secret, *self.provider_keys.values(), *more)
         urls = (self.database_url, self.broker_url, self.bus_url)
         passwords = [urlsplit(url.get_secret_value()).password for url in urls if url]
         return [*(key for value in values if (key := secret(value))), *filter(None, passwords)]

@@ -20,14 +20,16 @@ import httpx2
 import pytest
 
 from moot.settings import Settings
-from tests.integration import wire
-from tests.integration.test_vendors import ENDLESS, FAULTS, VENDORS
-from tests.integration.wire import Wire
+from moot.testing.provider_calls import ENDLESS, FAULTS, service_account
+from moot.testing.wires import dialects
+from moot.testing.wires import server as wire
+from moot.testing.wires.server import Wire
 from tests.patience import Patience, seconds
 from tests.served import Served, started
 from tests.services import ask
 from tests.stress import STRESS
 
+VENDORS = ("openai", "claude", "gemini", "local", "bedrock", "vertex")
 LONG = {*ENDLESS, "429-after"}
 """Faults whose retries take longer than this test does; one attempt of each is enough."""
 LETTERS = string.ascii_letters + string.digits
@@ -153,6 +155,7 @@ def heard(seen: Seen, url: str, headers: dict[str, str]) -> Generator[None]:
 
 def drive(seen: Seen, on_failure: str, key: str, token: str, server: Wire) -> None:
     """Every fault of every vendor, all at once; then everything that can be read."""
+    account = service_account(seen.home.parent, f"{server.url('vertex')}/token")
     environment = {
         "MOOT_TOKEN": token,
         "MOOT_LOG": seen.style,
@@ -164,6 +167,12 @@ def drive(seen: Seen, on_failure: str, key: str, token: str, server: Wire) -> No
         "ANTHROPIC_BASE_URL": server.url("claude"),
         "GOOGLE_GEMINI_BASE_URL": server.url("gemini"),
         "MOOT_LOCAL_BASE_URL": server.url("local"),
+        "AWS_BEARER_TOKEN_BEDROCK": key,
+        "AWS_REGION": "eu-central-1",
+        "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": server.url("bedrock"),
+        "GOOGLE_CLOUD_PROJECT": "project-1",
+        "GOOGLE_APPLICATION_CREDENTIALS": str(account),
+        "GOOGLE_VERTEX_BASE_URL": server.url("vertex"),
     }
     headers = {"Authorization": f"Bearer {token}"}
     with started(seen.home, environment=environment) as (service, process):
@@ -261,7 +270,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Generator[Run]:
     of the vendors, or with all of them in `make stress`."""
     key, token = canary(), canary()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(wire, "CANARY_ECHO", f"the key {key} was seen\nTraceback (most recent …):")
+        echo = f"the key {key} was seen\nTraceback (most recent …):"
+        patch.setattr(dialects.canary, "echo", echo)
+        patch.setattr(wire, "ACCESS", key)
         with Vendors() as server, ThreadPoolExecutor(2) as pool:
             styles = (("json", "degrade"), ("text", "pause"))
             homes = [tmp_path_factory.mktemp(style) / "home" for style, _ in styles]
@@ -296,7 +307,7 @@ def test_every_fault_was_met(run: Run) -> None:
         for debate in over:
             assert debate["failure"] or debate["degraded"]
     told = [request for request in run.wire.requests if run.key in str(request.headers)]
-    assert {request.vendor for request in told} == {"openai", "claude", "gemini"}
+    assert {request.vendor for request in told} == set(VENDORS) - {"local"}
     assert all(
         run.key not in str(request.headers)
         for request in run.wire.requests

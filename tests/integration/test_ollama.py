@@ -16,11 +16,6 @@ from moot.core.debate import Debate
 from moot.core.prompts import Heard, Message
 from moot.core.schedule import Step
 from moot.core.voices import UNDERSTUDY
-from moot.errors import (
-    ProviderContextError,
-    ProviderUnavailableError,
-    ProviderUnknownModelError,
-)
 from moot.models.local.weights import Shelf
 from moot.models.providers import Providers
 from moot.models.router import Router
@@ -104,19 +99,9 @@ class Server:
                 return 404, [b"{}"]
 
     def chat(self, model: str) -> tuple[int, list[bytes]]:
-        if model == "none:1b":
-            return 404, [b'{"error": "model \'none:1b\' not found"}']
-        if model == "long:1b":
-            return 400, [b'{"error": "the input length exceeds the context length"}']
         lines: list[dict[str, Any]] = [
             {"model": model, "message": {"content": text}, "done": False} for text in PIECES
         ]
-        if model == "musing:1b":
-            lines[:2] = [
-                {"model": model, "message": {"content": "", "thinking": "Hm."}} for _ in PIECES
-            ]
-        if model == "broken:1b":
-            return 200, [json.dumps(lines[0]).encode() + b"\n", b'{"error": "out of memory"}\n']
         last = {"model": model, "message": {"content": ""}, "done": True, "done_reason": "length"}
         lines.append(last | {"prompt_eval_count": 31, "eval_count": 7})
         return 200, [json.dumps(line).encode() + b"\n" for line in lines]
@@ -170,35 +155,6 @@ def test_ollama_is_told_the_window_and_the_shape() -> None:
             assert router.card("local:set:1b").window == 4096
             assert router.card("local").window == 8192
             assert (await router.describe())[-1].detail.startswith("Ollama with 2 models answers")
-
-    asyncio.run(main())
-
-
-@pytest.mark.parametrize(
-    ("model", "error"),
-    [
-        ("local:none:1b", ProviderUnknownModelError),
-        ("local:long:1b", ProviderContextError),
-        ("local:broken:1b", ProviderUnavailableError),
-    ],
-)
-def test_what_goes_wrong_there_is_understood(model: str, error: type[Exception]) -> None:
-    async def main() -> None:
-        async with serving(Server()) as router:
-            with pytest.raises(error):
-                await router.speak(call(model), nothing)
-
-    asyncio.run(main())
-
-
-def test_thoughts_are_signs_of_life() -> None:
-    async def main() -> None:
-        async with serving(Server()) as router:
-            alive: list[float] = []
-            said: list[str] = []
-            reply = await router.speak(call("local:musing:1b", allow=alive.append), said.append)
-            assert reply.text == "".join(said) == PIECES[-1]
-            assert alive[2:] == [10.0] * (len(PIECES) + 1)  # three thoughts, one word
 
     asyncio.run(main())
 

@@ -1,5 +1,5 @@
-"""Every provider with OpenAI's chat completions, and endpoints of the user's own: each is called at
-its own address with its own key, and no key reaches another."""
+"""Every provider that has a key, and endpoints of the user's own: each is called at its own address
+with its own key, and no key reaches another."""
 
 import asyncio
 from pathlib import Path
@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from moot.errors import ProviderAuthError, ProviderRateLimitError, ProviderUnavailableError
+from moot.errors import ProviderAuthError, ProviderUnavailableError
 from moot.models.endpoints import FILE, load
 from moot.models.providers import LOCAL, VENDORS, Providers
 from moot.models.router import Router
 from moot.ports import Reply
-from tests.integration.test_vendors import SCHEMA, Understudy, call
-from tests.integration.wire import Wire
+from moot.testing.provider_calls import Understudy, call
+from moot.testing.wires.server import Wire
+from tests.contract.test_providers import WIRES
 
-CHAT = [one.name for one in VENDORS if one.api == "openai_chat" and one.keys]
+KEYED = [one.name for one in VENDORS if one.keys]
 SERVERS = [one.name for one in VENDORS if one.local and one.name != LOCAL]
 OWN = """
 [corp]
@@ -29,7 +30,7 @@ base_url = "{url}"
 
 
 def key_of(provider: str) -> str:
-    return f"sk-canary-{provider}"
+    return f"sk-canary-of-{provider}."
 
 
 async def spoken(router: Router, model: str, **more: Any) -> Reply:
@@ -37,43 +38,34 @@ async def spoken(router: Router, model: str, **more: Any) -> Reply:
 
 
 def test_each_is_called_with_its_own_key_and_no_other() -> None:
-    assert len(CHAT) >= 10
+    assert len(KEYED) >= 14
 
     async def work() -> None:
         async with Wire() as server:
-            urls = {name: server.url(LOCAL) for name in CHAT}
-            router = Router(Providers({name: key_of(name) for name in CHAT}, urls), Understudy())
+            urls = {name: server.url(WIRES[VENDORS[name].api]) for name in KEYED}
+            region = {"bedrock": {"AWS_REGION": "eu-central-1"}}
+            keys = {name: key_of(name) for name in KEYED}
+            router = Router(Providers(keys, urls, more=region), Understudy())
             try:
-                for name in CHAT:
+                for name in KEYED:
+                    await spoken(router, f"{name}:m")
+                    (request,) = server.requests
                     server.requests.clear()
-                    model = f"{name}:m"
-                    said = await spoken(router, model)
-                    assert said.model == model
-                    assert said.text
-                    shaped = await spoken(router, f"{name}:wire-json", schema=SCHEMA)
-                    assert "claim" in shaped.text
-                    with pytest.raises(ProviderRateLimitError, match=VENDORS[name].label):
-                        await spoken(router, f"{name}:wire-429")
-                    told = [(one.headers["authorization"], one.body) for one in server.requests]
-                    assert {key for key, _ in told} == {f"Bearer {key_of(name)}"}
-                    asked = told[1][1]
-                    native = asked.get("response_format", {}).get("type") == "json_schema"
-                    assert native == VENDORS[name].structured
-                    assert native != bool(asked.get("tools"))
+                    sent = str(request)
+                    assert key_of(name) in str(request.headers)
+                    assert [key for key in keys.values() if key in sent] == [key_of(name)]
             finally:
                 await router.aclose()
 
     asyncio.run(work())
 
 
-def test_without_a_key_or_an_address_the_variable_is_named() -> None:
+def test_without_an_address_the_variable_is_named() -> None:
     async def work() -> None:
         router = Router(Providers({"azure": "k"}), Understudy())
         try:
-            for name in CHAT:
-                missing = "AZURE_OPENAI_ENDPOINT" if name == "azure" else VENDORS[name].key
-                with pytest.raises(ProviderAuthError, match=f"Set {missing}"):
-                    await spoken(router, f"{name}:m")
+            with pytest.raises(ProviderAuthError, match="Set AZURE_OPENAI_ENDPOINT"):
+                await spoken(router, "azure:m")
         finally:
             await router.aclose()
 

@@ -13,8 +13,8 @@ import pytest
 from moot.bootstrap import open_service
 from moot.render.reading import Reading, of_report
 from moot.settings import Settings
+from moot.testing.wires import server as wire
 from tests import forked
-from tests.integration import wire
 from tests.integration.councils import Voices
 from tests.integration.reporting import (
     DEAD,
@@ -39,7 +39,7 @@ class Writing(wire.Wire):
             "summary": "One yes, one no.",
         }
         text = json.dumps(said)
-        await wire._stream(writer, wire._events(dialect, (text[:20], text[20:]), "stop"))
+        await wire._stream(writer, dialect, wire._events(dialect, (text[:20], text[20:]), "stop"))
 
 
 @pytest.mark.parametrize("vendor", ["openai", "claude"])

@@ -24,6 +24,10 @@ _LEAST: tuple[tuple[str, Effort], ...] = (
     ("medium", "medium"),
     ("high", "high"),
 )  # the efforts that a vendor may take, and ours for each
+_BY_NAME = "*"
+_MAKER = re.compile(
+    r"(?:.*/)?(?:[a-z-]+\.)?(anthropic|openai)\.(?!gpt-oss)(.+?)(?:-v\d+(?::\d+)?)?$"
+)  # in "us.anthropic.claude-…-v1:0"
 _THINKERS = re.compile(
     r"gpt-(?:oss|[5-9])|\bo[134]\b|deepseek-r\d|qwq|qwen3(?!.*(?:instruct|coder))|magistral|thinking"
     r"|(?<!non-)reason|grok-[4-9](?!.*non-reason)|kimi-k[3-9]|glm-[5-9]",
@@ -41,10 +45,14 @@ def vendor_card(row: Vendor, name: str) -> ModelCard:
 
 def _least(row: Vendor, name: str) -> Effort | None:
     """The least that a model of that name thinks, as the library knows it."""
-    if not row.thinks:
+    maker = row.thinks
+    if maker == _BY_NAME:
+        found = _MAKER.match(name)
+        maker, name = (found[1], found[2]) if found else ("", name)
+    if not maker:
         return _thinker(name)
-    known = import_module(f"pydantic_ai.profiles.{row.thinks}")  # loaded before its first call
-    profile: dict[str, Any] = getattr(known, f"{row.thinks}_model_profile")(name)
+    known = import_module(f"pydantic_ai.profiles.{maker}")  # loaded before its first call
+    profile: dict[str, Any] = getattr(known, f"{maker}_model_profile")(name)
     if not profile.get("supports_thinking"):
         return None
     if not profile.get("thinking_always_enabled"):

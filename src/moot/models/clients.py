@@ -13,7 +13,8 @@ from typing import Any
 import httpx2
 from pydantic_ai.models import Model
 
-from moot.errors import ProviderAuthError
+from moot.errors import ProviderAbsentError, ProviderAuthError
+from moot.extras import install
 from moot.models.connection import http_client
 from moot.models.providers import Providers, Vendor
 from moot.models.vendors import Make
@@ -76,6 +77,9 @@ class Clients:
             if place in self._make:
                 return
             http = self.http(local=vendor.local)
+            if vendor.reads:
+                self._make[place] = self._connect(vendor, http)
+                return
             if not vendor.local:
                 key = _key(self._providers, vendor) if vendor.keys else "none"
                 url = _url(self._providers, vendor)
@@ -83,6 +87,22 @@ class Clients:
                 http = http_client(trust_env=False, transport=Translator(http, url, windows))
             api = import_module(f"moot.models.vendors.{vendor.api}")
             self._make[place] = api.connect(vendor, key, url, http)
+
+    def _connect(self, vendor: Vendor, http: httpx2.AsyncClient) -> Make:
+        """A vendor whose module knows which of several variables it needs, and its address."""
+        known = self._providers
+        key = _key(known, vendor) if known.key(vendor.name) else ""
+        try:
+            api = import_module(f"moot.models.vendors.{vendor.api}")
+        except ImportError:
+            if not vendor.extra:
+                raise
+            raise ProviderAbsentError(
+                f"{vendor.opening} needs a package that is not installed. "
+                f"{install(vendor.extra)}, then restart the speaker."
+            ) from None
+        url = known.base_url(vendor.name) or ""
+        return api.connect(vendor, key, url, http, known.more.get(vendor.name, {}))
 
 
 def _keep(cache: dict[Any, Any]) -> None:

@@ -4,8 +4,8 @@ The bound hangs on a response hook and not on a transport of our own: with one o
 would no longer read the proxies from the environment.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,12 @@ import httpx2
 
 MAX_BODY = 16_000_000  # bytes of a whole answer; with long thoughts, the framing alone takes 7 MB
 MAX_ERROR = 256_000  # bytes of an error's body, which is read whole
-MAX_EVENT = 1_000_000  # bytes without a blank line: readers keep an event until it is whole
+MAX_EVENT = 1_000_000  # bytes of an event: readers keep it until it is whole
+_ENDS = {  # what ends an event, by the type of the body; a blank line, of any other
+    "application/vnd.amazon.eventstream": (b"",),  # tells its length beforehand
+    "application/x-ndjson": (b"\n",),
+}
+_BLANK_LINE = (b"\n\n", b"\r\n\r\n")
 
 
 @dataclass(slots=True)
@@ -23,6 +28,8 @@ class Exchange:
 
     sent: bool = False  # the whole request
     opened: list[httpx2.Response] = field(default_factory=list[httpx2.Response])
+    pending: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
+    over: bool = False
 
     @property
     def accepted(self) -> bool:
@@ -70,8 +77,28 @@ async def hanging_up() -> AsyncGenerator[Exchange]:
     try:
         yield exchange
     finally:
+        exchange.over = True
+        for give_up in list(exchange.pending):
+            give_up()
         for response in exchange.opened:
             await response.aclose()
+
+
+@contextmanager
+def at_the_end(give_up: Callable[[], object]) -> Generator[None]:
+    """Have that done if the call ends while one is inside: what it waits for in a thread is no task
+    of the call's, and would go on."""
+    exchange = _exchange.get()
+    if exchange is None:
+        yield
+        return
+    exchange.pending.append(give_up)
+    if exchange.over:  # the thread was late
+        give_up()
+    try:
+        yield
+    finally:
+        exchange.pending.remove(give_up)
 
 
 async def _watch(request: httpx2.Request) -> None:
@@ -99,21 +126,25 @@ async def _bound(response: httpx2.Response) -> None:
         raise WireError
     if isinstance(response.stream, httpx2.AsyncByteStream):
         limit = MAX_ERROR if response.status_code >= 400 else MAX_BODY
-        response.stream = _Bounded(response.stream, limit)
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        response.stream = _Bounded(response.stream, limit, _ENDS.get(kind, _BLANK_LINE))
 
 
 class _Bounded(httpx2.AsyncByteStream):
     """A body that ends in TooMuchError once it is longer than an answer can be."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, limit: int) -> None:
+    def __init__(
+        self, stream: httpx2.AsyncByteStream, limit: int, ends: tuple[bytes, ...] = _BLANK_LINE
+    ) -> None:
         self._stream = stream
         self._limit = limit
+        self._ends = ends
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         total = event = 0
         async for chunk in self._stream:
             total += len(chunk)
-            end = max(chunk.rfind(b"\n\n"), chunk.rfind(b"\r\n\r\n"))
+            end = max(chunk.rfind(one) for one in self._ends)
             event = event + len(chunk) if end < 0 else len(chunk) - end
             if total > self._limit or event > MAX_EVENT:
                 raise TooMuchError

@@ -85,7 +85,7 @@ IN_TROUBLE = Said(
     ProviderUnavailableError,
     "{Who} has trouble of its own{seen}. Wait a few minutes, then restart the speaker.",
 )
-NO_ENTRY = Said(ProviderAuthError, "The local server refused the call{seen}. Check {url}{then}")
+NO_ENTRY = Said(ProviderAuthError, "{Who} refused the call{seen}. Check {url}{then}")
 KEY_FORBIDDEN = Said(
     ProviderAuthError, "The key for {who} may not be used for this. Check {key}{then}"
 )
@@ -166,6 +166,8 @@ class Failures:
             (WireError, UNREADABLE),
             (ai.ContentFilterError, REFUSED),
             (httpx2.TimeoutException, TIMEOUT),
+            (httpx2.ReadError, CUT),
+            (httpx2.RemoteProtocolError, CUT),
             (httpx2.TransportError, UNREACHABLE),
             (OSError, UNREACHABLE),
         )
@@ -185,7 +187,7 @@ class Failures:
             case ai.ModelConnectionError():
                 return UNREACHABLE
             case ai.ModelAuthenticationError():
-                if not self._vendor.keys:
+                if self._vendor.key is None:
                     return NO_ENTRY
                 return KEY_FORBIDDEN if status == 403 else KEY_REFUSED
             case ai.ModelNotFoundError():
@@ -196,6 +198,8 @@ class Failures:
                 return SLOWER
             case ai.ModelRequestRejectedError():
                 return NOT_ACCEPTED
+            case ai.ModelServerError() | ai.ModelUnavailableError():
+                return IN_TROUBLE
             case _:
                 return _by_status(error, status)
 
@@ -211,9 +215,15 @@ def _by_status(error: ai.ModelAPIError, status: int | None) -> Said:
     if status is not None and 400 <= status < 500:
         return NOT_ACCEPTED
     if status is None and not error.in_stream:
-        garbled = any(isinstance(link, ValueError) for link in _chain(error))  # no JSON, no UTF-8
+        garbled = any(_is_garbled(link) for link in _chain(error))
         return UNREADABLE if garbled else CUT
     return IN_TROUBLE
+
+
+def _is_garbled(error: BaseException) -> bool:
+    """Whether it tells that bytes are no JSON, no UTF-8, or no event stream of AWS's."""
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    return isinstance(error, ValueError) or "ParserError" in kinds
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -54,12 +54,16 @@ class Vendor(BaseModel):
     effort: bool = False
     strict: bool = False
     cache_key: str = ""
+    reads: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ()
+    asks: str = ""
+    extra: str = ""
     settings: Mapping[str, Any] = {}
 
     @property
     def key(self) -> str | None:
         """The variable that holds its key, as sentences name it."""
-        return self.keys[0] if self.keys else None
+        return self.asks or (self.keys[0] if self.keys else None)
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -76,7 +80,7 @@ class Vendor(BaseModel):
     @property
     def local(self) -> bool:
         """Whether it is a server that somebody runs, and that needs neither a key nor money."""
-        return not self.keys and not self.priced
+        return not self.keys and not self.reads and not self.priced
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +175,18 @@ class Providers:
     table: Table = VENDORS
     place: Place | None = None  # None: a program of somebody's own
     preferred: Callable[[], Sequence[str]] = tuple  # by the user's settings, as they are now
+    more: Mapping[str, Mapping[str, str]] = field(
+        default_factory=dict[str, Mapping[str, str]], repr=False
+    )  # what its row `reads`, by provider
 
     def key(self, vendor: str) -> str | None:
         """The key, or None if there is none or it is blank."""
         return self.keys.get(vendor, "").strip() or None
+
+    def reachable(self, vendor: Vendor) -> bool:
+        """Whether it has a key, or what stands for one."""
+        told = self.more.get(vendor.name, {})
+        return self.key(vendor.name) is not None or any(told.get(name) for name in vendor.instead)
 
     def base_url(self, vendor: str) -> str | None:
         """The address that was set, if one was."""

@@ -178,7 +178,7 @@ class Router:
         own = [one for one in self._table if one.local and self._is_set(one)]
         local = local or await self._describe_local()
         return [
-            *(self._describe(one) for one in self._table if one.keys and self._is_shown(one)),
+            *(self._describe(one) for one in self._table if one.key and self._is_shown(one)),
             *[await self._describe_server(one) for one in own],
             *(ProviderStatus(name, False, name, why) for name, why in self._table.problems.items()),
             self._told_of(local),
@@ -196,9 +196,7 @@ class Router:
         """Whether a provider is told of before it is asked for: it has a key, or is the user's own,
         or one of the first that people try."""
         known = vendor.url != ""
-        return (
-            not known or 0 < vendor.preference <= 3 or self.providers.key(vendor.name) is not None
-        )
+        return not known or 0 < vendor.preference <= 3 or self.providers.reachable(vendor)
 
     def _is_set(self, vendor: Vendor) -> bool:
         """Whether somebody said where that server is; of the usual places, `local` tells."""
@@ -344,13 +342,17 @@ class Router:
         return answer.raise_for_status().json()
 
     def _describe(self, vendor: Vendor) -> ProviderStatus:
-        works = self.providers.key(vendor.name) is not None
-        detail = (
-            f"{vendor.key} is set." if works else f"Set {vendor.key} to let {vendor.label} speak."
-        )
+        works = self.providers.reachable(vendor)
+        named = vendor.keys[0] if self.providers.key(vendor.name) else self._stands(vendor)
+        detail = f"{named} is set." if works else f"Set {vendor.key} to let {vendor.label} speak."
         status = ProviderStatus(vendor.name, works, self._table.normalize(vendor.name)[0], detail)
-        fix = "" if works else f"export {vendor.key}=…"
+        fix = "" if works else f"export {(*vendor.keys, *vendor.instead)[0]}=…"
         return replace(status, label=vendor.label, models=vendor.offered, fix=fix)
+
+    def _stands(self, vendor: Vendor) -> str:
+        """The variable that stands for a key."""
+        told = self.providers.more.get(vendor.name, {})
+        return next((name for name in vendor.instead if told.get(name)), "")
 
     async def _describe_local(self) -> ProviderStatus:
         server = await self._local.find()

@@ -15,6 +15,7 @@ WINDOW = 8_192  # tokens asked for, if the model's own file does not say
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)$", re.MULTILINE)
 _SHOW_SECONDS = 5.0
 _PATH = "/chat/completions"
+_WAITS = ("retry-after", "retry-after-ms")  # headers of a refusal that say for how long
 
 
 async def look_up(http: httpx2.AsyncClient, base_url: str, name: str) -> int | None:
@@ -103,7 +104,9 @@ async def _refusal(answer: httpx2.Response) -> httpx2.Response:
         words = answer.json()["error"]
     except (ValueError, LookupError, TypeError):
         words = "refused"
-    return httpx2.Response(answer.status_code, json={"error": {"message": str(words)[:2000]}})
+    waits = {name: answer.headers[name] for name in _WAITS if name in answer.headers}
+    told = {"error": {"message": str(words)[:2000]}}
+    return httpx2.Response(answer.status_code, headers=waits, json=told)
 
 
 class _Spoken(httpx2.AsyncByteStream):
