@@ -242,6 +242,8 @@ async def open_service(
         speaker.card,
         models.defaults,
         writer if writer != OWN else None,  # the price of its own models is known of a debate
+        models.offers,
+        models.wrong,
     )
     service = _service(
         settings, database, bus, dispatcher, clock or database, speaker, voices, writer, meter, air,

@@ -1,6 +1,6 @@
 """The protocols: what the engine needs of the world, and Moot, the single entry point."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -193,6 +193,38 @@ class ProviderStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Offer:
+    """A model that can be chosen, and what is known of it."""
+
+    model: str  # "provider:name"
+    window: int | None  # tokens of prompt and answer together; None: not known
+    input_price: float | None  # USD per million tokens; None: not known
+    output_price: float | None
+    structured: bool  # it holds an answer to a JSON Schema
+    thinking: bool
+    caching: bool  # what it has read before costs less
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What a provider offers."""
+
+    provider: str
+    label: str  # what people call it
+    live: bool  # whether it told so itself, just now
+    detail: str  # if not: why, in a sentence
+    models: tuple[Offer, ...]
+
+
+async def _no_offers(provider: str | None = None) -> list[Offers]:
+    return []
+
+
+async def _none_wrong(models: Iterable[str]) -> dict[str, str]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
 class Voices:
     """The models of this machine: how their names are read, and what is known of them."""
 
@@ -204,6 +236,9 @@ class Voices:
     card: Callable[[str], ModelCard]
     defaults: Callable[[], tuple[str, ...]]  # what seats without a model take now, in turn
     writer: str | None  # the model that writes reports, if any
+    offers: Callable[[str | None], Awaitable[list[Offers]]] = _no_offers
+    wrong: Callable[[Iterable[str]], Awaitable[dict[str, str]]] = _none_wrong
+    """Which of these models seem misspelt, and what may be meant."""
 
 
 class PreferencesStore(Protocol):
@@ -872,6 +907,11 @@ class Moot(Protocol):
 
     async def providers(self) -> list[ProviderStatus]:
         """Which providers work there, and what to set for those that do not."""
+        ...
+
+    async def offers(self, provider: str | None = None) -> list[Offers]:
+        """The models of each provider that is set up there, or of one of all that there are: as the
+        provider tells them within a few seconds, else as moot knows them."""
         ...
 
     async def default_models(self) -> tuple[str, ...]:

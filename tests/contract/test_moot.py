@@ -67,6 +67,7 @@ async def everything(moot: Moot, debate_ids: Sequence[str]) -> dict[str, Any]:
         "problems": [asdict(problem) for problem in await moot.format_problems()],
         "providers": [asdict(status) for status in await moot.providers()],
         "defaults": await moot.default_models(),
+        "offers": [asdict(one) for one in await moot.offers()],
         **{debate_id: await _one(moot, debate_id) for debate_id in debate_ids},
     }
 

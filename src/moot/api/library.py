@@ -11,7 +11,7 @@ from moot.api.common import Context, Moot, Routes, as_json
 from moot.core.debate import Turn
 from moot.core.format import Format, shown
 from moot.core.preferences import Preferences
-from moot.ports import FormatProblem, ProviderStatus
+from moot.ports import FormatProblem, Offers, ProviderStatus
 from moot.store.example_debate import example
 from moot.wire.codec import plain
 from moot.wire.outcome_shapes import Record, Report, Verdict
@@ -38,6 +38,12 @@ class Providers(TypedDict):
 
     items: list[ProviderStatus]
     default: Annotated[list[str], Field(min_length=1, description=DEFAULT)]
+
+
+class Offered(TypedDict):
+    """The models of each provider. Prices are USD per million tokens; null: nobody knows."""
+
+    items: list[Offers]
 
 
 class Example(TypedDict):
@@ -81,6 +87,17 @@ async def list_providers(moot: Moot) -> Response:
     """Which providers have a key or a server here, and what to set for those that have not"""
     items = [plain(status) for status in await moot.service.providers()]
     return as_json({"items": items, "default": list(await moot.service.default_models())})
+
+
+@routes("GET /models", Offered, 422)
+async def list_offers(
+    moot: Moot,
+    provider: Annotated[
+        str | None, Query(max_length=60, description="One of all, set up or not.")
+    ] = None,
+) -> Response:
+    """The models that can be chosen: as their providers tell them, or as moot knows them"""
+    return as_json({"items": [plain(one) for one in await moot.service.offers(provider)]})
 
 
 @routes("GET /examples/debate", Example)

@@ -10,7 +10,7 @@ GROUPS = {
     "Read": ("list", "show", "report", "export", "replay", "records"),
     "Decide": ("gate", "verdict", "rejudge", "outcome"),
     "Stations": ("stations", "air", "agents"),
-    "Models and formats": ("model", "formats", "schema", "settings", "doctor"),
+    "Models and formats": ("models", "model", "formats", "schema", "settings", "doctor"),
     "Run a service": ("serve", "mcp", "worker", "supervisor", "db", "reindex"),
 }  # fmt: skip
 """A test says so if a command is in none."""

@@ -15,6 +15,7 @@ with loading():
         gate_command,
         home_commands,
         model,
+        offers_command,
         outcome_commands,
         read_commands,
         run_commands,
@@ -33,7 +34,8 @@ app = typer.Typer(
     help="Debates between language models, carried to their end.",
 )
 for commands in (run_commands, read_commands, outcome_commands, gate_command, agent_commands,
-                 station_commands, settings_commands, home_commands, model):  # fmt: skip
+                 station_commands, settings_commands, home_commands, model,
+                 offers_command):  # fmt: skip
     commands.register(app)
 
 

@@ -23,7 +23,7 @@ from moot.core.prices import Known
 from moot.core.status import FINAL
 from moot.errors import ConflictError, InputError, StateError, StorageError
 from moot.outcome.calibration import Calibration, Hindsight
-from moot.ports import FormatProblem, Found, Line, Moot, Once, ProviderStatus, Search
+from moot.ports import FormatProblem, Found, Line, Moot, Offers, Once, ProviderStatus, Search
 from moot.render import report_text
 from moot.render.export import Kind
 from moot.wire import codec, sse
@@ -36,6 +36,7 @@ REPORT_SECONDS = 900.0
 """As long as a model may take for a report, with all its tries."""
 _PROBLEMS = TypeAdapter(list[FormatProblem])
 _PROVIDERS = TypeAdapter(list[ProviderStatus])
+_OFFERS = TypeAdapter(list[Offers])
 
 Tell = Callable[[str], None]
 """Takes a sentence for the person who waits: once for each time without a server."""
@@ -270,6 +271,15 @@ class Remote(Moot):
     async def providers(self) -> list[ProviderStatus]:
         return await self._wire.call(
             lambda said: _PROVIDERS.validate_python(visible(said["items"])), "GET", "/providers"
+        )
+
+    async def offers(self, provider: str | None = None) -> list[Offers]:
+        params = {} if provider is None else {"provider": provider}
+        return await self._wire.call(
+            lambda said: _OFFERS.validate_python(visible(said["items"])),
+            "GET",
+            "/models",
+            params=params,
         )
 
     async def default_models(self) -> tuple[str, ...]:

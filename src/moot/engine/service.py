@@ -9,6 +9,7 @@ from typing import Any, Protocol, cast
 from moot.core import course, moves, rejudge, request, verbs, voices
 from moot.core.change import Change
 from moot.core.debate import HUMAN, Debate, Turn
+from moot.core.effort import bare
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.format import Format
 from moot.core.ids import check_id
@@ -58,6 +59,7 @@ from moot.ports import (
     Listener,
     ModelCard,
     Moot,
+    Offers,
     Once,
     PreferencesStore,
     ProviderStatus,
@@ -268,6 +270,7 @@ class Service(Moot):
         hosts = any(stage.cued for stage in rules.stages) and _is_local(model)
         if hosts or any(_is_local(one) and "@" in one for one in _named(wanted)):
             await self._voices.look()  # so that it is known who hosts, and who can think
+        wrong = await self._voices.wrong([*_named(wanted), *self._voices.defaults()])
         now = self._clock.now()
 
         def build() -> Debate:
@@ -277,7 +280,7 @@ class Service(Moot):
                 at=iso(now),
                 rules=rules,
                 default_model=self._voices.defaults(),
-                normalize=normalize,
+                normalize=_spelt(normalize, wrong),
                 received=received,
                 cards=self._voices.card,
                 writer=self._voices.writer,
@@ -348,6 +351,8 @@ class Service(Moot):
                 go=True,
             )
         canonical, _ = self._voices.normalize(model)
+        if wrong := await self._voices.wrong([canonical]):
+            raise InputError(next(iter(wrong.values())), "model")
         if voices.family(canonical) == "local":
             await self._voices.look()
         card = await asyncio.to_thread(self._voices.card, canonical)
@@ -497,6 +502,9 @@ class Service(Moot):
 
     async def providers(self) -> list[ProviderStatus]:
         return await self._voices.describe()
+
+    async def offers(self, provider: str | None = None) -> list[Offers]:
+        return await self._voices.offers(provider)
 
     async def default_models(self) -> tuple[str, ...]:
         return self._voices.defaults()
@@ -757,6 +765,18 @@ def _doubt(debate: Debate, model: str, card: ModelCard) -> str | None:
     doubt = doubt or voices.weak_host(debate.rules, host, lambda _: card)
     asked = (seat.effort or "none") != "none"
     return doubt or (voices.thoughtless([seat.model], lambda _: card) if asked else None)
+
+
+def _spelt(normalize: request.Normalize, wrong: Mapping[str, str]) -> request.Normalize:
+    """Like `normalize`, but a model that is known to be misspelt is refused."""
+
+    def read(model: str) -> tuple[str, str | None]:
+        canonical, warning = normalize(model)
+        if sentence := wrong.get(bare(canonical)):
+            raise InputError(sentence, "model")
+        return canonical, warning
+
+    return read if wrong else normalize
 
 
 def _is_local(model: str) -> bool:

@@ -88,6 +88,33 @@ def _priced(model: str, provider: str, name: str) -> ModelCard:
     )
 
 
+def known_names(row: Vendor) -> tuple[str, ...]:
+    """The models of a provider that are known offline: those that moot suggests, and those of the
+    price list."""
+    names = [name.partition(":")[2] for name in row.offered]
+    if row.prices:
+        from genai_prices.data_snapshot import get_snapshot
+
+        listed = [one for one in get_snapshot().providers if one.id == row.prices]
+        names += [model.id for one in listed for model in one.models if not model.deprecated]
+    return tuple(dict.fromkeys(names))
+
+
+def caches(row: Vendor, name: str) -> bool:
+    """Whether what a model has read before costs less, or moot asks for that."""
+    if row.cache_key or row.settings.get("cache"):
+        return True
+    if not row.prices:
+        return False
+    from genai_prices import Usage, calc_price
+
+    try:
+        price = calc_price(Usage(input_tokens=_SAMPLE), name, provider_id=row.prices).model_price
+    except (LookupError, ValueError):
+        return False
+    return getattr(price, "cache_read_mtok", None) is not None
+
+
 def small_file(path: Path) -> bool:
     """Whether the weights in a file are those of a small model."""
     try:

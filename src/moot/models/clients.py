@@ -81,8 +81,8 @@ class Clients:
                 self._make[place] = self._connect(vendor, http)
                 return
             if not vendor.local:
-                key = _key(self._providers, vendor) if vendor.keys else "none"
-                url = _url(self._providers, vendor)
+                key = key_of(self._providers, vendor) if vendor.keys else "none"
+                url = url_of(self._providers, vendor)
             if windows is not None:
                 http = http_client(trust_env=False, transport=Translator(http, url, windows))
             api = import_module(f"moot.models.vendors.{vendor.api}")
@@ -111,7 +111,7 @@ def _keep(cache: dict[Any, Any]) -> None:
         del cache[next(iter(cache))]
 
 
-def _url(providers: Providers, vendor: Vendor) -> str:
+def url_of(providers: Providers, vendor: Vendor) -> str:
     """The address, or an error that names the variable; its sentence is ended by the router."""
     url = providers.base_url(vendor.name) or vendor.address
     if not url:
@@ -119,7 +119,7 @@ def _url(providers: Providers, vendor: Vendor) -> str:
     return url
 
 
-def _key(providers: Providers, vendor: Vendor) -> str:
+def key_of(providers: Providers, vendor: Vendor) -> str:
     """The key, or an error that names the variable; its sentence is ended by the router. A key that
     no header can hold is refused here: the HTTP library would put it into its message."""
     key = providers.key(vendor.name)

@@ -127,18 +127,24 @@ async def _bound(response: httpx2.Response) -> None:
     if isinstance(response.stream, httpx2.AsyncByteStream):
         limit = MAX_ERROR if response.status_code >= 400 else MAX_BODY
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        response.stream = _Bounded(response.stream, limit, _ENDS.get(kind, _BLANK_LINE))
+        event = limit if response.request.method == "GET" else MAX_EVENT  # of a list, all of it
+        response.stream = _Bounded(response.stream, limit, _ENDS.get(kind, _BLANK_LINE), event)
 
 
 class _Bounded(httpx2.AsyncByteStream):
     """A body that ends in TooMuchError once it is longer than an answer can be."""
 
     def __init__(
-        self, stream: httpx2.AsyncByteStream, limit: int, ends: tuple[bytes, ...] = _BLANK_LINE
+        self,
+        stream: httpx2.AsyncByteStream,
+        limit: int,
+        ends: tuple[bytes, ...] = _BLANK_LINE,
+        event: int = MAX_EVENT,
     ) -> None:
         self._stream = stream
         self._limit = limit
         self._ends = ends
+        self._event = event
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         total = event = 0
@@ -146,7 +152,7 @@ class _Bounded(httpx2.AsyncByteStream):
             total += len(chunk)
             end = max(chunk.rfind(one) for one in self._ends)
             event = event + len(chunk) if end < 0 else len(chunk) - end
-            if total > self._limit or event > MAX_EVENT:
+            if total > self._limit or event > self._event:
                 raise TooMuchError
             yield chunk
 

@@ -5,6 +5,7 @@ Importing this is cheap: the vendors' libraries are loaded by the first call tha
 
 import asyncio
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +24,7 @@ from moot.errors import (
     ProviderUnavailableError,
     ProviderUnknownModelError,
 )
-from moot.models.cards import UNKNOWN_WINDOW, local_card, vendor_card
+from moot.models.cards import UNKNOWN_WINDOW, known_names, local_card, vendor_card
 from moot.models.local.embedded import Embedded
 from moot.models.local.servers import LocalServer, Server
 from moot.models.local.small import retold
@@ -36,10 +37,13 @@ from moot.models.providers import (
     split,
     then,
 )
-from moot.ports import Call, ModelCard, ProviderStatus, Reply, Say, Speaker
+from moot.ports import Call, ModelCard, Offers, ProviderStatus, Reply, Say, Speaker
 
 if TYPE_CHECKING:
+    from httpx2 import AsyncClient
+
     from moot.models.clients import Clients
+    from moot.models.offers import Catalogue
     from moot.models.speak import Line
 
 
@@ -61,6 +65,7 @@ class Router:
         self._windows: dict[str, dict[str, int]] = {}  # of Ollamas' models, as they are asked for
         self._queues: dict[tuple[str, int], asyncio.Semaphore] = {}
         self._thoughtless: set[str] = set()  # models that turned out unable to think
+        self._catalogue: Catalogue | None = None
 
     def defaults(self) -> tuple[str, ...]:
         """The models of seats that name none, in turn, as the settings are now."""
@@ -116,12 +121,17 @@ class Router:
         if voice.card.small:
             call = retold(call)
         queue = self._queue(vendor) if vendor.local else None
-        if queue is None:
-            return await self._hear(voice, call, say, began)
-        call.allow(math.inf)
-        async with queue:
-            call.allow(call.seconds)
-            return await self._hear(voice, call, say, loop.time())
+        try:
+            if queue is None:
+                return await self._hear(voice, call, say, began)
+            call.allow(math.inf)
+            async with queue:
+                call.allow(call.seconds)
+                return await self._hear(voice, call, say, loop.time())
+        except ProviderUnknownModelError as error:
+            if near := await (await self._offering()).near(vendor, voice.name):
+                error.args = (error.message.replace('". ', f'". {near} ', 1),)
+            raise
 
     async def _hear(self, voice: "Line", call: Call, say: Say, began: float) -> Reply:
         """The answer. If the vendor refuses a call with an effort, the model may be one that cannot
@@ -165,6 +175,39 @@ class Router:
             f'{WARN_PROVIDER_NORMALIZED}: there is no provider "{provider}" '
             f"(there are {', '.join(self._table.rows)}), so {instead}."
         )
+
+    async def offers(self, provider: str | None = None) -> list[Offers]:
+        """What each provider that is set up offers, or one of all that there are."""
+        return await (await self._offering()).offers(provider)
+
+    async def wrong(self, models: Iterable[str]) -> dict[str, str]:
+        """Which of these models seem misspelt, and what may be meant."""
+        doubtful = await asyncio.to_thread(lambda: [*filter(self._is_doubtful, set(models))])
+        return await (await self._offering()).wrong(doubtful) if doubtful else {}
+
+    def _is_doubtful(self, model: str) -> bool:
+        """Whether a vendor that can be asked would be asked for a model that moot does not know."""
+        try:
+            vendor, name = self._resolve(model)
+        except InputError:
+            return False  # whoever reads it says so
+        if vendor.local or (vendor.keys and self.providers.key(vendor.name) is None):
+            return False
+        return name not in known_names(vendor)
+
+    async def _offering(self) -> "Catalogue":
+        if self._catalogue is None:
+            await self._load()
+            from moot.models.offers import Catalogue
+
+            self._catalogue = Catalogue(self.providers, self._http, self._find, self.card)
+        return self._catalogue
+
+    async def _http(self) -> "AsyncClient":
+        return (await self._load()).http()
+
+    async def _find(self, vendor: Vendor) -> Server | None:
+        return await self._server(vendor).find()
 
     async def describe(self, measure: bool = False) -> list[ProviderStatus]:
         """What works here, and what to set if it does not. No vendor is called; the model of this

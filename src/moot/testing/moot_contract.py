@@ -483,6 +483,14 @@ class MootContract:
             assert (problem.file, problem.detail.startswith("bad.toml")) == ("bad.toml", True)
             assert {status.provider for status in await one.providers()} >= {"local", "openai"}
             assert await one.default_models() == ("local:understudy",)
+            (local,) = [offers for offers in await one.offers() if offers.provider == "local"]
+            assert [offer.model for offer in local.models] == ["local:understudy"]
+            (claude,) = await one.offers("anthropic")
+            assert (claude.provider, claude.live) == ("claude", False)
+            assert "ANTHROPIC_API_KEY" in claude.detail
+            assert claude.models[0].output_price
+            with pytest.raises(InputError, match="nearest is claude"):
+                await one.offers("cluade")
 
     @in_loop
     async def test_preferences_hold_for_debates_that_say_nothing_else(self, moot: Open) -> None:

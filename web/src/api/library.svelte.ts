@@ -1,6 +1,6 @@
 /** Formats and providers: loaded on first use. */
 import { get } from './client'
-import type { Format, FormatProblem, Formats, Providers } from './types'
+import type { Format, FormatProblem, Formats, Offered, Providers } from './types'
 
 let formats: Promise<Formats> | null = null
 
@@ -18,3 +18,6 @@ export const readFormatProblems = async (): Promise<FormatProblem[]> => (await r
 
 /** Loaded each time: somebody may have set a key or started a local server. */
 export const readProviders = (): Promise<Providers> => get<Providers>('/providers')
+
+/** What the providers offer: they are asked, which may take a few seconds. */
+export const readOffers = (): Promise<Offered> => get<Offered>('/models')

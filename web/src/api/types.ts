@@ -28,6 +28,8 @@ export type Outcome = Schemas['Outcome']
 export type Formats = Schemas['Formats']
 export type FormatProblem = Schemas['FormatProblem']
 export type Providers = Schemas['Providers']
+export type Offered = Schemas['Offered']
+export type Offer = Schemas['Offer']
 export type Provider = Schemas['ProviderStatus']
 /** The models and limits of debates that name none. */
 export type Preferences = Schemas['Settings']

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit, urlunsplit
 
+from moot.models.windows import window_in
+
 USUAL = (
     ("Ollama", "http://127.0.0.1:11434/v1"),
     ("llama.cpp", "http://127.0.0.1:8080/v1"),
@@ -96,7 +98,7 @@ class LocalServer:
             rows = [cast(dict[str, Any], row) for row in listed[:1000] if isinstance(row, dict)]
         except Exception:  # whatever answers there, it is not a server for us
             return None
-        server = Server(url, {row["id"]: _window(row) for row in rows if _named(row.get("id"))})
+        server = Server(url, {row["id"]: window_in(row) for row in rows if _named(row.get("id"))})
         try:
             return await self._recognized(server, rows, seconds)
         except Exception:  # another server: it speaks OpenAI's API, and that is enough
@@ -153,13 +155,3 @@ def _named(name: object) -> bool:
 def _meta(told: Mapping[str, Any]) -> dict[str, Any]:
     meta = told.get("meta")
     return cast(dict[str, Any], meta) if isinstance(meta, dict) else {}
-
-
-def _window(told: Mapping[str, Any]) -> int | None:
-    """The window in force, if the server tells it: vLLM, LM Studio and llama.cpp in their ways."""
-    places = {**told, **_meta(told)}
-    for key in ("max_model_len", "loaded_context_length", "n_ctx", "context_length"):
-        window = places.get(key)
-        if isinstance(window, int) and 512 <= window <= 100_000_000:
-            return window
-    return None

@@ -94,6 +94,8 @@ class Wire:
     answers: Callable[[Request], Answer] | None = None  # what models say that have no fault
     refuses: Callable[[Request], int | None] = lambda _: None  # with that status
     signed: list[Json] = field(default_factory=list[Json])  # claims that asked for a token
+    listed: list[Request] = field(default_factory=list[Request])  # requests for the list of models
+    unlisted: int = 0  # the status in place of that list; -1: no answer
     together: int = 0  # a steady answer begins once so many connections have been open at once
     _server: asyncio.Server | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
@@ -138,6 +140,9 @@ class Wire:
         self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bytes:
         """Answer, with an eye on the client; returns what it already sent of its next request."""
+        if request.path.partition("?")[0].endswith("/models"):
+            await self._list(request, writer)
+            return b""
         if (told := self._told(request)) is not None:
             await _send_json(writer, 200, told)
             return b""
@@ -158,11 +163,7 @@ class Wire:
         return results[1] if isinstance(results[1], bytes) else b""
 
     def _told(self, request: Request) -> Json | None:
-        """What is asked for besides answers."""
-        if request.path.endswith("/models"):
-            if request.vendor == "ollama":
-                return {"object": "list", "data": [{"id": "tiny", "owned_by": "library"}]}
-            return {"object": "list", "data": self.models}
+        """What is asked for besides answers and the list of models."""
         if request.path == "/ollama/api/version":
             return {"version": "0.12.6"}
         if request.path == "/ollama/api/show":
@@ -173,6 +174,22 @@ class Wire:
             self.signed.append(request.body)
             return {"access_token": ACCESS, "expires_in": 3600, "token_type": "Bearer"}
         return None
+
+    async def _list(self, request: Request, writer: asyncio.StreamWriter) -> None:
+        """The list of models, in the words of the vendor."""
+        self.listed.append(request)
+        if self.unlisted < 0:
+            await asyncio.sleep(3600)
+        if self.unlisted:
+            await _send_json(writer, self.unlisted, {"error": CANARY_ECHO})
+            return
+        body: Json = {"object": "list", "data": self.models}
+        if request.vendor == "ollama":
+            body["data"] = [{"id": "tiny", "owned_by": "library"}]
+        if request.vendor == "gemini":
+            named = [{**one, "name": f"models/{one['id']}"} for one in self.models]
+            body = {"models": [{k: v for k, v in one.items() if k != "id"} for one in named]}
+        await _send_json(writer, 200, body)
 
     async def _speak(self, request: Request, writer: asyncio.StreamWriter) -> None:
         dialect = DIALECTS[request.vendor](request.model)
