@@ -91,6 +91,7 @@ class Reply:
     usage: Usage
     data: Mapping[str, Any] | None = None
     cut: bool = False  # stopped by the token limit
+    cached: int = 0  # tokens of the prompt that the provider keeps, or had kept
 
 
 Say = Callable[[str], None]

@@ -1,25 +1,30 @@
 """What `moot doctor` looks at: what moot needs, and what to set if something is missing."""
 
+import asyncio
 import os
 import sqlite3
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from moot.bootstrap import broker, load_settings, router
 from moot.cli.live import HINT
 from moot.cli.target import remote
+from moot.core.effort import bare
 from moot.core.format import Format
-from moot.core.voices import UNDERSTUDY, family
+from moot.core.voices import UNDERSTUDY
 from moot.errors import MootError
-from moot.ports import FormatProblem, ProviderStatus
+from moot.ports import FormatProblem, ProviderStatus, Speaker
 from moot.settings import Settings
 from moot.store import schema
 from moot.store.formats import FormatFiles
 from moot.store.reindex import behind
 from moot.store.store import open_database
+
+if TYPE_CHECKING:
+    from moot.models.probe import Probe
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +35,19 @@ class Finding:
     ok: bool
     detail: str
     needed: bool = True
+    probe: "Probe | None" = None  # what a call to it showed
 
 
-async def examine() -> list[Finding]:
+async def examine(live: bool = False) -> list[Finding]:
+    """What works here; `live`: providers are called, too, which costs a little."""
     settings = load_settings()
     if settings.url:
-        return await _server(settings.url)
+        found = await _server(settings.url)
+        words = "Only the server can call its providers: run `moot doctor --live` there."
+        return [*found, *([Finding("live", False, words, needed=False)] if live else [])]
     return [
         _python(), _home(settings), *await _database(settings), *_machines(settings),
-        *_formats(settings), *await _providers(settings),
+        *_formats(settings), *await _providers(settings, live),
     ]  # fmt: skip
 
 
@@ -162,13 +171,49 @@ def _named(formats: list[Format], problems: list[FormatProblem]) -> list[Finding
     ]
 
 
-async def _providers(settings: Settings) -> list[Finding]:
+async def _providers(settings: Settings, live: bool) -> list[Finding]:
     voices = router(settings)
     try:
         found = await voices.describe(measure=True)
+        called: list[Finding] = []
+        if live:
+            models = [one for one in found if one.works and one.model != UNDERSTUDY]
+            called = list(await asyncio.gather(*(_called(voices, one) for one in models)))
     finally:
         await voices.aclose()
-    return _voices(found, voices.defaults())
+    return [*_voices(found, voices.defaults()), *called]
+
+
+async def _called(voices: Speaker, status: ProviderStatus) -> Finding:
+    """What a call to a provider showed."""
+    from moot.models.probe import probe
+
+    found = await probe(voices, status.model)
+    name = f"{status.provider} live"
+    if found.wrong:
+        return Finding(name, False, f"{found.model}: {found.wrong}", needed=False, probe=found)
+    return Finding(name, True, _speeds(found), needed=False, probe=found)
+
+
+def _speeds(found: "Probe") -> str:
+    first = f"first word after {found.first_word:.1f} s" if found.first_word is not None else ""
+    speed = f"{found.tokens_per_second:.0f} tokens/s" if found.tokens_per_second else ""
+    can = {
+        "structured": ("works", "does not work", ""),
+        "thinking": ("works", "was not seen", "is not for this model"),
+        "caching": ("works", "was not seen", ""),
+    }
+    told = {"structured": found.structured, "thinking": found.thinking, "caching": found.caching}
+    able = [f"{name} {can[name][_which(value)]}" for name, value in told.items()
+            if can[name][_which(value)]]  # fmt: skip
+    used = found.usage
+    tokens = f"{used.input_tokens + used.output_tokens:,} tokens in {used.calls} calls"
+    cost = f"{tokens}, ${used.cost_usd:.4f}" if used.cost_usd else tokens
+    return f"{found.model}: {'; '.join(filter(None, [first, speed, *able, cost]))}"
+
+
+def _which(value: bool | None) -> int:
+    return 2 if value is None else int(not value)
 
 
 def _voices(found: list[ProviderStatus], ring: Sequence[str]) -> list[Finding]:
@@ -185,7 +230,8 @@ def _default(found: list[ProviderStatus], ring: Sequence[str]) -> Finding:
         turn = " in turn, so that opponents differ" if len(ring) > 1 else ""
         words = f"a seat without a model takes {', '.join(ring)}{turn}"
         works = {status.provider for status in found if status.works}
-        return Finding("default", set(map(family, ring)) <= works, words, needed=False)
+        named = {bare(one).partition(":")[0] for one in ring}
+        return Finding("default", named <= works, words, needed=False)
     if local.model == UNDERSTUDY:
         keyed = [status.provider for status in found if status.works and status is not local]
         why = f"MOOT_MODEL is local: unset it to use {', '.join(keyed)}." if keyed else HINT

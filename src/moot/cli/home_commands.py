@@ -137,13 +137,27 @@ async def _supervise(settings: "Settings") -> None:
 # --- what is there ---
 
 
-def doctor(json: Json = False) -> None:
+def doctor(
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Call each provider that is set up, which costs a little."),
+    ] = False,
+    json: Json = False,
+) -> None:
     """Say what works here, and what to set."""
+    from dataclasses import asdict
+
     from moot.cli.doctor import examine
 
-    findings = asyncio.run(examine())
+    findings = asyncio.run(examine(live))
     if json:
-        print_json([{"name": f.name, "ok": f.ok, "detail": f.detail} for f in findings])
+        print_json(
+            [
+                {"name": f.name, "ok": f.ok, "detail": f.detail}
+                | ({"probe": asdict(f.probe)} if f.probe else {})
+                for f in findings
+            ]
+        )
     for finding in findings if not json else ():
         ok = finding.ok
         mark = typer.style("ok  " if ok else "--  ", fg="green" if ok else "yellow")

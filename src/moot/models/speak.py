@@ -232,7 +232,8 @@ def _reply(line: Line, call: Call, heard: _Heard, error: BaseException | None) -
         tools = (part for part in response.parts if isinstance(part, ToolCallPart))
         text = next((part.args_as_json_str() for part in tools), text)
     if text.strip():
-        return Reply(text, line.card.model, usage, cut=cut)
+        kept = response.usage.cache_read_tokens, response.usage.cache_write_tokens
+        return Reply(text, line.card.model, usage, cut=cut, cached=sum(map(_count, kept)))
     if heard.ended == "model_context_window_exceeded":
         raise failed_as.error(failures.TOO_LONG)
     raise failed_as.error(failures.UNSAID if cut else failures.EMPTY)
