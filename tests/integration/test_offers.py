@@ -18,9 +18,9 @@ from moot.models.providers import Providers
 from moot.models.router import Router
 from moot.ports import Offers
 from moot.settings import Settings
+from moot.testing.wires.server import Wire
 from tests.integration.test_council_wires import COUNCIL, Model
 from tests.integration.test_vendors import VENDORS, Understudy, call
-from tests.integration.wire import CANARY_ECHO, Wire
 
 OFFERED = [
     {"id": "gpt-6-astra", "context_length": 400_000},
@@ -88,7 +88,7 @@ def test_a_provider_that_is_down_says_so_and_shows_what_is_known(
             found = await offers(router, "openai")
             assert not found.live
             assert says in found.detail
-            assert CANARY_ECHO not in found.detail
+            assert "canary" not in found.detail
             first = found.models[0]
             assert first.model == "openai:gpt-6-astra"
             assert first.input_price

@@ -11,8 +11,8 @@ from moot.models.probe import Probe, probe
 from moot.models.providers import Providers
 from moot.models.router import Router
 from moot.settings import Settings
+from moot.testing.wires.server import Answer, Request, Wire
 from tests.integration.test_vendors import KEY, KEYS, VENDORS, Understudy
-from tests.integration.wire import Answer, Request, Wire
 
 MODELS = {
     "openai": "openai:gpt-6.1-terra",

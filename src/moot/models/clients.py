@@ -91,7 +91,7 @@ class Clients:
     def _connect(self, vendor: Vendor, http: httpx2.AsyncClient) -> Make:
         """A vendor whose module knows which of several variables it needs, and its address."""
         known = self._providers
-        key = _key(known, vendor) if known.key(vendor.name) else ""
+        key = key_of(known, vendor) if known.key(vendor.name) else ""
         try:
             api = import_module(f"moot.models.vendors.{vendor.api}")
         except ImportError:

@@ -68,6 +68,11 @@ _LISTS = {  # by the `api` of a row; others have none that a key alone can ask f
     ),
 }
 
+
+def has_list(vendor: Vendor) -> bool:
+    return vendor.api in _LISTS
+
+
 Client = Callable[[], Awaitable[httpx2.AsyncClient]]
 
 
@@ -80,7 +85,7 @@ class Listings:
         self._asking: dict[str, asyncio.Lock] = {}
 
     async def of(self, vendor: Vendor, key: str, url: str) -> Listing:
-        """The list of a provider; it never raises, and takes `SECONDS` at the most."""
+        """The list of a provider that has one; it never raises, and takes `SECONDS` at the most."""
         async with self._asking.setdefault(vendor.name, asyncio.Lock()):
             until, known = self._known.get(vendor.name, (0.0, Listing()))
             if time.monotonic() < until:
@@ -91,9 +96,7 @@ class Listings:
             return found
 
     async def _ask(self, vendor: Vendor, key: str, url: str) -> Listing:
-        way = _LISTS.get(vendor.api)
-        if way is None:
-            return Listing(wrong=f"{vendor.opening} has no list that moot can ask for.")
+        way = _LISTS[vendor.api]
         try:
             async with asyncio.timeout(SECONDS):
                 client = await self._client()

@@ -9,7 +9,7 @@ from moot.core.effort import bare
 from moot.errors import ProviderAuthError
 from moot.models import cards
 from moot.models.clients import key_of, url_of
-from moot.models.listing import OTHER, Client, Listed, Listing, Listings
+from moot.models.listing import OTHER, Client, Listed, Listing, Listings, has_list
 from moot.models.local.servers import Server
 from moot.models.providers import LOCAL, Providers, Vendor
 from moot.ports import ModelCard, Offer, Offers
@@ -68,11 +68,13 @@ class Catalogue:
 
     def _is_set(self, vendor: Vendor) -> bool:
         own = not vendor.url  # out of the user's file
-        if vendor.keys:
-            return self._providers.key(vendor.name) is not None
+        if vendor.key:
+            return self._providers.reachable(vendor)
         return own or vendor.name == LOCAL or self._providers.base_url(vendor.name) is not None
 
     async def _listed(self, vendor: Vendor) -> Listing:
+        if not has_list(vendor):
+            return Listing(wrong=f"{vendor.opening} has no list that moot can ask for.")
         try:
             key = key_of(self._providers, vendor) if vendor.keys else ""
             url = url_of(self._providers, vendor)

@@ -191,7 +191,7 @@ class Router:
             vendor, name = self._resolve(model)
         except InputError:
             return False  # whoever reads it says so
-        if vendor.local or (vendor.keys and self.providers.key(vendor.name) is None):
+        if vendor.local or (vendor.key and not self.providers.reachable(vendor)):
             return False
         return name not in known_names(vendor)
 

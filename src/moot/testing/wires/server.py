@@ -181,7 +181,7 @@ class Wire:
         if self.unlisted < 0:
             await asyncio.sleep(3600)
         if self.unlisted:
-            await _send_json(writer, self.unlisted, {"error": CANARY_ECHO})
+            await _send_json(writer, self.unlisted, {"error": canary.echo})
             return
         body: Json = {"object": "list", "data": self.models}
         if request.vendor == "ollama":
