@@ -81,6 +81,7 @@ PACKAGES = {
     "models/local": "Models on this machine: servers, weights, llama.cpp",
     "bus": "Events between those who write and those who read",
     "dispatch": "Who advances a debate: this process, or Celery's workers",
+    "webhooks": "Programs elsewhere are told what became of debates",
     "client": "A moot elsewhere, over HTTP",
     "api": "The HTTP service",
     "mcp": "moot as tools of an agent, over the Model Context Protocol",

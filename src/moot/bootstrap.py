@@ -30,9 +30,10 @@ from moot.models.metered import MeteredSpeaker
 from moot.models.providers import Place, Providers, Table
 from moot.models.router import Router
 from moot.models.understudy import Understudy
-from moot.ports import Bus, Clock, Dispatcher, Meter, Records, Speaker, Voices
-from moot.settings import Settings, secret
+from moot.ports import Bus, Clock, Deliveries, Dispatcher, Meter, Records, Speaker, Voices
+from moot.settings import Settings, secret, webhook_key
 from moot.store import schema
+from moot.store.deliveries import SqlDeliveries
 from moot.store.files import Folder
 from moot.store.formats import FormatFiles
 from moot.store.query import SqlDatabase
@@ -41,6 +42,7 @@ from moot.store.replay import document
 from moot.store.settings_file import PreferencesFile
 from moot.store.station_rows import SqlStations
 from moot.store.store import SqlStore, open_database
+from moot.webhooks.courier import Courier
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -249,17 +251,37 @@ async def open_service(
         settings, database, bus, dispatcher, clock or database, speaker, voices, writer, meter, air,
         instead,
     )  # fmt: skip
+    courier = _courier(settings, database, clock)
     try:
         await bus.start()
         if live:
             await service.tail.start()
         if recover:
             service.recover(found)
+        if air:
+            courier.start()
         yield service
     finally:
+        await courier.close()
         await service.close()
         await bus.close()
         await models.aclose()
+        database.close()
+
+
+def _courier(settings: Settings, database: SqlDatabase, clock: Clock | None = None) -> Courier:
+    return Courier(settings.home, SqlDeliveries(database), clock or database, webhook_key)
+
+
+@asynccontextmanager
+async def open_courier(settings: Settings) -> AsyncGenerator[tuple[Courier, Deliveries]]:
+    """What tells programs elsewhere, without the engine: for people who look after it."""
+    database = _database(settings, None)
+    courier = _courier(settings, database)
+    try:
+        yield courier, SqlDeliveries(database)
+    finally:
+        await courier.close()
         database.close()
 
 

@@ -22,6 +22,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from moot.models.endpoints import load
 from moot.models.providers import LOCAL
+from moot.webhooks.receivers import secret_names
 
 SCHEMES = {
     "database_url": ("postgresql", "postgres"),
@@ -200,7 +201,19 @@ class Settings(BaseSettings):
         values = (self.token, self.hook_secret, *self.provider_keys.values(), *more)
         urls = (self.database_url, self.broker_url, self.bus_url)
         passwords = [urlsplit(url.get_secret_value()).password for url in urls if url]
-        return [*(key for value in values if (key := secret(value))), *filter(None, passwords)]
+        hooks = [environ.get(name) for name in secret_names(self.home)]
+        known = [key for value in values if (key := secret(value))]
+        return [*known, *filter(None, passwords), *filter(None, hooks)]
+
+
+def webhook_key(variable: str) -> bytes | None:
+    """What calls to a receiver are signed with, by the variable that hooks.toml names; None if it
+    is not set, or is not a secret."""
+    try:
+        key = _key(environ.get(variable, ""))
+    except ValueError:
+        return None
+    return key if len(key) >= MIN_HOOK_SECRET else None
 
 
 def _key(text: str) -> bytes:

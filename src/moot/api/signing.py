@@ -8,10 +8,10 @@ import re
 from dataclasses import dataclass
 
 from moot.api.problems import ProblemError
+from moot.wire.signature import VERSION, mac
 
 TOLERANCE_SECONDS = 300
 """How far a call's clock may be from ours, either way."""
-VERSION = "v1"
 MAX_SIGNATURES = 16
 _ID = re.compile(r"[!-\-/-~]{1,255}", re.ASCII)
 """Anything that can be seen, but no full stop: that ends it in what is signed."""
@@ -39,7 +39,7 @@ def verify(key: bytes, signed: Signed, body: bytes, now: float) -> str:
         raise refusal("webhook-id is up to 255 visible characters without a full stop.")
     if not _TIMESTAMP.fullmatch(signed.timestamp):
         raise refusal("webhook-timestamp is a whole number: seconds since 1970.")
-    made = _mac(key, signed, body)
+    made = mac(key, signed.id, signed.timestamp, body)
     if not _is_among(made, signed.signature):
         raise refusal("The signature is not one of this body by MOOT_HOOK_SECRET.")
     away = int(signed.timestamp) - now
@@ -54,11 +54,6 @@ def verify(key: bytes, signed: Signed, body: bytes, now: float) -> str:
 
 def refusal(sentence: str) -> ProblemError:
     return ProblemError(401, sentence, {"WWW-Authenticate": "Signature"}, "HTTP_ERR_SIGNATURE")
-
-
-def _mac(key: bytes, signed: Signed, body: bytes) -> bytes:
-    text = f"{signed.id}.{signed.timestamp}.".encode() + body
-    return hmac.new(key, text, hashlib.sha256).digest()
 
 
 def _is_among(made: bytes, signature: str) -> bool:

@@ -11,7 +11,7 @@ GROUPS = {
     "Decide": ("gate", "verdict", "rejudge", "outcome"),
     "Stations": ("stations", "air", "agents"),
     "Models and formats": ("models", "model", "formats", "schema", "settings", "doctor"),
-    "Run a service": ("serve", "mcp", "worker", "supervisor", "db", "reindex"),
+    "Run a service": ("serve", "mcp", "worker", "supervisor", "hooks", "db", "reindex"),
 }  # fmt: skip
 """A test says so if a command is in none."""
 

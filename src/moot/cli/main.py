@@ -14,6 +14,7 @@ with loading():
         agent_commands,
         gate_command,
         home_commands,
+        hook_commands,
         model,
         offers_command,
         outcome_commands,
@@ -33,9 +34,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Debates between language models, carried to their end.",
 )
-for commands in (run_commands, read_commands, outcome_commands, gate_command, agent_commands,
-                 station_commands, settings_commands, home_commands, model,
-                 offers_command):  # fmt: skip
+for commands in (
+    run_commands, read_commands, outcome_commands, gate_command, agent_commands, station_commands,
+    settings_commands, home_commands, hook_commands, model, offers_command,
+):  # fmt: skip
     commands.register(app)
 
 

@@ -299,6 +299,19 @@ hindsight = Table(
     *_texts("hindsight at forecasts"),  # right, wrong, mixed; forecasts is JSON
 )
 
+deliveries = Table(
+    "debate_deliveries",  # what programs elsewhere are told of debates, and how that went
+    metadata,
+    Column("id", Text, primary_key=True),
+    *_texts("hook debate_id type body state created_at"),  # waiting, delivered, given_up
+    *_perhaps("error delivered_at"),
+    *_integers("tries"),
+    Column("status", Integer),  # of the last answer
+    Column("next_at", Float, nullable=False),
+)
+_partial("debate_deliveries_waiting", "state = 'waiting'", deliveries.c.next_at)
+Index("debate_deliveries_newest", deliveries.c.created_at, deliveries.c.id)
+
 reports = Table(
     "debate_reports",  # what a model wrote, or tried to write, of debates that have ended
     metadata,

@@ -1,0 +1,1 @@
+"""Webhooks out: programs elsewhere are told what became of debates."""
