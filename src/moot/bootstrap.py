@@ -215,6 +215,7 @@ async def open_service(
     recover: bool = True,
     live: bool = False,
     air: bool = False,
+    warm: bool = False,
     meter: Meter | None = None,
     found: Callable[[str], None] = lambda _: None,
     place: Place | None = None,
@@ -223,8 +224,9 @@ async def open_service(
     """The engine on the user's home.
 
     `recover` also continues what a dead process left, and tells `found` of each; `live` hears at
-    once what other processes on the same home do; `air` starts what is due on stations; `place` is
-    what errors call this process.
+    once what other processes on the same home do; `air` starts what is due on stations; `warm`
+    loads the vendors' packages in the background, before somebody waits for them; `place` is what
+    errors call this process.
     """
     settings = settings or load_settings()
     _collect_less_often()
@@ -233,6 +235,7 @@ async def open_service(
     dispatcher = instead.dispatcher or _dispatcher(settings)
     database = instead.database or _database(settings, meter)
     bus = instead.bus or _bus(settings)
+    own = speaker is None
     speaker = speaker or models
     if meter:
         speaker = MeteredSpeaker(speaker, meter.called)
@@ -252,6 +255,7 @@ async def open_service(
         instead,
     )  # fmt: skip
     courier = _courier(settings, database, clock)
+    warming: asyncio.Task[None] | None = None
     try:
         await bus.start()
         if live:
@@ -260,8 +264,13 @@ async def open_service(
             service.recover(found)
         if air:
             courier.start()
+        if warm and own:
+            warming = asyncio.create_task(models.warm())
         yield service
     finally:
+        if warming:
+            warming.cancel()
+            await asyncio.wait((warming,))
         await courier.close()
         await service.close()
         await bus.close()

@@ -564,3 +564,21 @@ def test_importing_the_router_loads_no_vendor() -> None:
 
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert child.stdout.strip() == "[]"
+
+
+def test_a_warm_router_has_loaded_the_vendors_that_have_a_key_and_called_none() -> None:
+    async def main() -> None:
+        async with Wire() as server:
+            urls = {vendor: server.url(vendor) for vendor in VENDORS}
+            router = Router(Providers(KEYS | {"bedrock": " "}, urls), Understudy())
+            await router.warm()
+            assert router._clients
+            assert {place.split()[0] for place in router._clients._make} == set(KEYS)
+            assert server.requests == []
+            await router.aclose()
+            cold = Router(Providers({}, urls), Understudy())
+            await cold.warm()
+            assert cold._clients is None, "without a key nothing is loaded"
+            await cold.aclose()
+
+    asyncio.run(main())

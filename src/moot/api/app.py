@@ -146,6 +146,7 @@ async def serve(
         open_service(
             settings,
             live=True,
+            warm=True,
             air=True,
             meter=metrics,
             speaker=speaker,

@@ -4,8 +4,10 @@ Importing this is cheap: the vendors' libraries are loaded by the first call tha
 """
 
 import asyncio
+import logging
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from moot.models.clients import Clients
     from moot.models.offers import Catalogue
     from moot.models.speak import Line
+
+_log = logging.getLogger(__name__)
 
 
 class Router:
@@ -245,6 +249,24 @@ class Router:
         """Whether somebody said where that server is; of the usual places, `local` tells."""
         own = not vendor.url or self.providers.base_url(vendor.name) is not None
         return own and vendor.name != LOCAL
+
+    async def warm(self) -> None:
+        """Load what the vendors need that have a key, in a thread: seconds that nobody waits for
+        later. What cannot be loaded is told of by the first call that needs it."""
+        began = asyncio.get_running_loop().time()
+        loaded: list[str] = []
+        for vendor in self._table:
+            if vendor.local or self.providers.key(vendor.name) is None:
+                continue
+            name = vendor.model or "any"
+            with suppress(Exception):
+                clients = await self._load()
+                await clients.model(vendor, name)
+                await asyncio.to_thread(self.card, f"{vendor.name}:{name}")
+                loaded.append(vendor.label)
+        if loaded:
+            seconds = asyncio.get_running_loop().time() - began
+            _log.info("%s can speak at once, loaded in %.1f s", ", ".join(loaded), seconds)
 
     async def aclose(self) -> None:
         """Close all connections."""
