@@ -390,7 +390,8 @@ class Store(Protocol):
         ...
 
     async def unfiled(self) -> list[str]:
-        """Debates that have ended and whose files do not show it yet."""
+        """Debates that have ended and whose files do not show it yet, and those that were deleted
+        and whose files may still be there."""
         ...
 
     async def filed(
@@ -422,6 +423,23 @@ class Store(Protocol):
         ...
 
     async def held(self, owner: str) -> dict[str, Held]: ...
+
+    async def delete(
+        self, debate_id: str, check: Callable[[Debate], None], at: str, *, record: bool
+    ) -> None:
+        """Delete all rows of a debate that `check` does not refuse, but its record unless that is
+        asked for; and note that its files are to go. Deleted before, it stays so."""
+        ...
+
+    async def deleted(self) -> list[tuple[str, str, bool]]:
+        """Debates whose files may still be there: since when, and whether their record goes."""
+        ...
+
+    async def is_deleted(self, debate_id: str) -> bool: ...
+
+    async def removed(self, debate_id: str) -> None:
+        """The files of a deleted debate are gone, and nobody can write them any more."""
+        ...
 
     async def renew(self, owner: str, debate_ids: Sequence[str], until: float) -> None:
         """Keep those leases alive, of those that the owner still has."""
@@ -550,6 +568,10 @@ class Records(Protocol):
         ...
 
     def folder(self, debate_id: str) -> str: ...
+
+    def remove(self, debate_id: str, *, record: bool) -> None:
+        """Remove all files of a debate, and its record if asked for. Blocking."""
+        ...
 
     def last_seq(self, debate_id: str) -> int:
         """Up to which entry of the log the files go; 0 if there are none. Blocking."""
@@ -866,6 +888,15 @@ class Moot(Protocol):
     ) -> Debate:
         """Have a jury judge a debate that has ended, with 2 calls for each juror: its `size` and
         `models`. Returns the new debate in which it votes; the judged one stays as it is."""
+        ...
+
+    async def rerun(self, debate_id: str, *, once: Once | None = None) -> Debate:
+        """Begin a new debate with the same request, by the rules that this one keeps."""
+        ...
+
+    async def delete(self, debate_id: str, *, record: bool = False) -> None:
+        """Delete a debate that is paused or has ended: its rows and files. The record that was
+        written back stays, unless `record`. Asked twice, it does nothing more."""
         ...
 
     async def get(self, debate_id: str) -> Debate: ...

@@ -240,6 +240,28 @@ async def rejudge_debate(
     return _made(await moot.service.rejudge(debate_id, jury=given.get("jury"), once=once))
 
 
+@routes("POST /debates/{debate_id}/rerun", Debate, 409, status=201)
+async def rerun_debate(
+    moot: Moot,
+    debate_id: DebateId,
+    nothing: Annotated[Nothing | None, Body()] = None,
+    key: Key = None,
+) -> Response:
+    """Begin a new debate with the same request"""
+    return _made(await moot.service.rerun(debate_id, once=_once(key, f"rerun {debate_id}", {})))
+
+
+@routes("DELETE /debates/{debate_id}", None, 409, 422, status=204)
+async def delete_debate(
+    moot: Moot,
+    debate_id: DebateId,
+    record: Annotated[bool, Query(description="The record that was written back, too.")] = False,
+) -> Response:
+    """Delete a debate that is paused or has ended, with its files"""
+    await moot.service.delete(debate_id, record=record)
+    return Response(status_code=204)
+
+
 @routes("POST /debates/{debate_id}/say", Debate, 409, status=202)
 async def say_in_debate(
     moot: Moot, debate_id: DebateId, asked: SayAsked, key: Key = None

@@ -54,7 +54,8 @@ NoBaseline = Annotated[
 
 def register(app: typer.Typer) -> None:
     for command in (
-        run, council, start, resume, end, retry, skip, say, watch, stop, pause, rejudge,
+        run, council, start, resume, end, retry, skip, say, watch, stop, pause, rejudge, rerun,
+        delete,
     ):  # fmt: skip
         app.command()(command)
 
@@ -314,6 +315,26 @@ def rejudge(id_: Id, jury: Jury = None, juror: Juror = None, json: Json = False)
     """
     asked = _jury(jury, juror)
     _carry(lambda moot: moot.rejudge(id_, jury=asked), json, introduce=True)
+
+
+def rerun(id_: Id, json: Json = False) -> None:
+    """Run a debate once more, as a new one with the same request."""
+    _carry(lambda moot: moot.rerun(id_), json, introduce=True)
+
+
+def delete(
+    id_: Id,
+    record: Annotated[
+        bool, typer.Option("--record", help="The record that was written back, too.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete a debate that is paused or has ended, with its files."""
+    debate = ask(lambda moot: moot.get(id_))
+    if not yes and not typer.confirm(f"Delete {id_}, “{debate.motion[:60]}”?", err=True):
+        raise typer.Exit(1)
+    ask(lambda moot: moot.delete(id_, record=record))
+    typer.echo(f"{id_} is deleted.")
 
 
 def _carry(

@@ -181,6 +181,13 @@ class Remote(Moot):
         asked = {} if jury is None else {"jury": dict(jury)}
         return await self._make(f"{_path(debate_id)}/rejudge", asked, once)
 
+    async def rerun(self, debate_id: str, *, once: Once | None = None) -> Debate:
+        return await self._make(f"{_path(debate_id)}/rerun", {}, once)
+
+    async def delete(self, debate_id: str, *, record: bool = False) -> None:
+        params = {"record": "true"} if record else None
+        await self._wire.ask("DELETE", _path(debate_id), params=params)
+
     async def _verb(self, debate_id: str, verb: str, asked: dict[str, Any] | None = None) -> Debate:
         return await self._wire.call(_debate, "POST", f"{_path(debate_id)}/{verb}", asked)
 

@@ -249,6 +249,16 @@ def skip(debate: Debate, at: str) -> Change:
     return replace(going, ended=lost(debate, at))
 
 
+def check_deletable(debate: Debate) -> None:
+    """Refuse to delete a debate that somebody works on, or that is to go on by itself."""
+    if debate.status not in status.FINAL and debate.status != "paused":
+        raise StateError(
+            f"A debate that is {debate.status} cannot be deleted. Stop or pause it first."
+        )
+    if debate.open_calls:
+        raise StateError("A speaker is still being waited for. Delete the debate in a moment.")
+
+
 def _skip_person(debate: Debate, seat: str, at: str) -> Change:
     _not_stopping(debate)
     step = next(step for step in schedule.by_people(debate) if step.actor == seat)

@@ -8,14 +8,18 @@ from moot.core.debate import Debate
 from moot.core.events import Event, TurnCommitted
 from moot.core.rejudge import only_votes
 from moot.core.status import FINAL, RUNNABLE
+from moot.core.times import seconds
 from moot.core.voices import OWN, Cards, own_writer
 from moot.engine import failpoints
+from moot.errors import NotFoundError
 from moot.ports import Filed, Records, ReportRow, Store
 from moot.render.reading import Read, Reading
 
 log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 1.0
+GONE_SECONDS = 600.0
+"""How long after a debate was deleted files of it may still turn up."""
 ROUNDS_AT_ONCE = 10  # that are filed before those who speak are let past again
 
 
@@ -50,23 +54,44 @@ class Filer:
         if self._task:
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def file(self, debate_id: str) -> None:
-        """Write the debate's files as it stands now, and note up to where they go."""
+    async def file(self, debate_id: str, now: float = 0.0) -> None:
+        """Write the debate's files as it stands now, and note up to where they go. Of one that was
+        deleted, remove them."""
         until = self._until()
         async with self._turn:
             await self._patiently(until)
-            debate = await self._store.load(debate_id)
-            if debate.files_seq >= debate.last_seq or not at_rest(debate):
-                return
-            ended = debate.status in FINAL
-            known = (await self._store.reports([debate_id])).get(debate_id) if ended else None
-            read = known.read if known else None
-            if ended and read is None and (known is None or known.state == "making"):
-                read = await self.reading(debate)
-            filed = await self._write(debate, read)
-            failpoints.hit("filed")
-            report = await self._report(debate, filed, read) if ended and filed else None
-            await self._store.filed(debate, report, read)
+            try:
+                await self._file(debate_id)
+            except NotFoundError:
+                if not await self._store.is_deleted(debate_id):
+                    raise  # the files may be all that there is of it
+                await self._remove_deleted(now)
+
+    async def _file(self, debate_id: str) -> None:
+        debate = await self._store.load(debate_id)
+        if debate.files_seq >= debate.last_seq or not at_rest(debate):
+            return
+        ended = debate.status in FINAL
+        known = (await self._store.reports([debate_id])).get(debate_id) if ended else None
+        read = known.read if known else None
+        if ended and read is None and (known is None or known.state == "making"):
+            read = await self.reading(debate)
+        filed = await self._write(debate, read)
+        failpoints.hit("filed")
+        report = await self._report(debate, filed, read) if ended and filed else None
+        await self._store.filed(debate, report, read)
+
+    async def remove_deleted(self) -> None:
+        """Remove the files of debates that were deleted."""
+        async with self._turn:
+            await self._remove_deleted(0.0)
+
+    async def _remove_deleted(self, now: float) -> None:
+        """They are looked for until nobody can be filing one of these debates any more."""
+        for debate_id, at, record in await self._store.deleted():
+            await asyncio.to_thread(self._records.remove, debate_id, record=record)
+            if now - seconds(at) > GONE_SECONDS:
+                await self._store.removed(debate_id)
 
     def file_round(self, debate_id: str) -> None:
         """A round of a debate that goes on is over: write its files when there is time. So a lost

@@ -14,6 +14,7 @@ from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.format import Format
 from moot.core.ids import check_id
 from moot.core.preferences import Preferences
+from moot.core.rerun import again
 from moot.core.status import FINAL
 from moot.core.times import iso
 from moot.engine import publish
@@ -404,6 +405,26 @@ class Service(Moot):
             return rejudge.open_(row, said, events, row.created_at)
 
         return await self._make(build, open_, start=True, once=once)
+
+    async def rerun(self, debate_id: str, *, once: Once | None = None) -> Debate:
+        known = await self.get(debate_id)
+
+        async def build() -> Debate:
+            now = self._clock.now()
+            return again(known, debate_id=self._new_id(now), at=iso(now))
+
+        def open_(row: Debate) -> Change:
+            return verbs.open_(row, True, row.created_at)
+
+        return await self._make(build, open_, start=True, once=once)
+
+    async def delete(self, debate_id: str, *, record: bool = False) -> None:
+        if not await self._store.is_deleted(check_id(debate_id)):
+            self._shown(await self._store.load(debate_id))
+            at = iso(self._clock.now())
+            await self._store.delete(debate_id, verbs.check_deletable, at, record=record)
+            self._bus.touch(debate_id)
+        await self._filer.remove_deleted()
 
     def recover(self, found: Callable[[str], None]) -> None:
         self.supervisor.start(found)

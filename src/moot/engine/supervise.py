@@ -85,7 +85,7 @@ class Supervisor:
         lost = await self._queue_again()
         for debate_id in await self._store.unfiled():
             with self._going_on(f"files of {debate_id}"):  # the others' can perhaps be written
-                await self._filer.file(debate_id)
+                await self._filer.file(debate_id, self._clock.now())
         if self._reports:  # those that a model is to write
             await self._reports()
         return lost

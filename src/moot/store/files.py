@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import re
+import shutil
 import stat
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
@@ -116,6 +117,26 @@ class Folder:
             raise StorageError(
                 f"The files of {debate.id} cannot be written, at {place}: {error.strerror}. "
                 "The debate itself is safe in the database; its files are made at the next start."
+            ) from error
+
+    def remove(self, debate_id: str, *, record: bool) -> None:
+        """Remove the files of a debate and, if asked for, its record. What is gone already is
+        fine."""
+        root, notes = self._path(debate_id), self._home / "records"
+        try:
+            if root.is_symlink():
+                root.unlink()
+            elif root.is_dir():
+                with at_rest(root, fcntl.LOCK_EX):
+                    (root / MANIFEST).unlink(missing_ok=True)  # it promises nothing any more
+                    shutil.rmtree(root)
+            for kind in WRITTEN[1:] if record else ():
+                for end in (".json", ".md"):
+                    (notes / kind / f"{debate_id}{end}").unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError(
+                f"The files of {debate_id} cannot be removed, at {error.filename or root}: "
+                f"{error.strerror}. Its rows are gone; the files go at the next try or start."
             ) from error
 
     def last_seq(self, debate_id: str) -> int:

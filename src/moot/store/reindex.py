@@ -24,7 +24,7 @@ from moot.outcome.result import result
 from moot.ports import ReportRow
 from moot.render import packet_text, report
 from moot.render.reading import Read, Reading, encode
-from moot.store import attempts, indexing, log, outcomes, reports, runs, tables
+from moot.store import attempts, deletion, indexing, log, outcomes, reports, runs, tables
 from moot.store.files import Folder
 from moot.store.formats import switched_off
 from moot.store.query import Connection, Query, SqlDatabase, by
@@ -275,6 +275,9 @@ async def reindex(database: SqlDatabase, home: Path, *, from_files: bool = False
             damaged = [issue for issue in damaged if MANIFEST_ALONE not in issue]
         if damaged:
             done.skipped[debate_id] = damaged
+            continue
+        if await database.read(partial(deletion.is_deleted, debate_id=debate_id)):
+            done.skipped[debate_id] = ["It was deleted; its files are removed at the next start."]
             continue
         try:
             if from_files and await database.write(partial(catch_up, replay=replay)):

@@ -18,7 +18,7 @@ from moot.ports import Held, Unfinished
 from moot.store import search
 from moot.store.query import Connection, Query, adding, any_of, by, changing, keeping, parts
 from moot.store.rows import picked, same, usage_of, usage_row
-from moot.store.tables import formats, runs
+from moot.store.tables import deleted, formats, runs
 from moot.wire import codec
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,11 @@ UNFINISHED = Query(
     .where(text("status IN ('queued', 'running', 'ending')"), runs.c.waiting_for.is_(None))
     .where(runs.c.not_before <= bindparam("now"))
 )
-UNFILED = Query(select(runs.c.id).where(runs.c.ended_at.is_not(None), text("files_seq = 0")))
+UNFILED = Query(
+    select(runs.c.id)
+    .where(runs.c.ended_at.is_not(None), text("files_seq = 0"))
+    .union_all(select(deleted.c.debate_id).where(text("files = 1")))
+)
 RENEW = Query(
     update(runs)
     .where(runs.c.lease_owner == bindparam("owner"), any_of(runs.c.id))

@@ -8,7 +8,18 @@ from moot.core.debate import Debate, Turn
 from moot.errors import DuplicateError
 from moot.ports import Once, ReportRow
 from moot.render.reading import Read
-from moot.store import attempts, hindsight, indexing, keys, lists, log, outcomes, reports, runs
+from moot.store import (
+    attempts,
+    deletion,
+    hindsight,
+    indexing,
+    keys,
+    lists,
+    log,
+    outcomes,
+    reports,
+    runs,
+)
 from moot.store.database import Database
 from moot.store.query import Connection, OnDatabase, SqlDatabase, reads, writes
 
@@ -99,6 +110,10 @@ class SqlStore(OnDatabase):
     wanted_reports = reads(reports.wanted)
     reports = reads(reports.of_debates)
     held = reads(runs.held)
+    delete = writes(deletion.remove)
+    deleted = reads(deletion.left)
+    is_deleted = reads(deletion.is_deleted)
+    removed = writes(deletion.removed)
     renew = writes(runs.renew)
 
     async def ping(self) -> None:

@@ -299,6 +299,15 @@ hindsight = Table(
     *_texts("hindsight at forecasts"),  # right, wrong, mixed; forecasts is JSON
 )
 
+deleted = Table(
+    "debate_deleted",  # debates that somebody deleted: only what is left to do is known of them
+    metadata,
+    Column("debate_id", Text, primary_key=True),
+    *_texts("at"),
+    *_integers("record files"),  # whether the record goes, too; whether files may be left
+)
+_partial("debate_deleted_left", "files = 1", deleted.c.debate_id)
+
 deliveries = Table(
     "debate_deliveries",  # what programs elsewhere are told of debates, and how that went
     metadata,

@@ -226,6 +226,27 @@ class MootContract:
             ]  # fmt: skip
 
     @in_loop
+    async def test_a_debate_is_run_again_and_deleted(self, moot: Open) -> None:
+        async with moot(Stage()) as one:
+            made = await one.create(MOTION, format="duel", limits={"max_turns": 2})
+            ended = await one.wait(made.id)
+            new = [await one.rerun(made.id, once=Once("again", "1")) for _ in range(2)]
+            assert new[0].id == new[1].id != made.id
+            again = await one.wait(new[0].id)
+            assert (again.motion, again.participants, again.limits, again.turn_count) == (
+                ended.motion, ended.participants, ended.limits, 2
+            )  # fmt: skip
+            waiting = await one.create(MOTION, format="duel", start=False)
+            await refused(one.delete(waiting.id), StateError)
+            for _ in range(2):  # twice is fine
+                await one.delete(made.id)
+            await refused(one.get(made.id), NotFoundError, "id")
+            await refused(one.delete(NOBODY), NotFoundError, "id")
+            left = {debate.id for debate in (await one.find()).debates}
+            assert left == {again.id, waiting.id}
+            await one.delete(again.id, record=True)
+
+    @in_loop
     async def test_a_request_that_comes_twice_is_carried_out_once(self, moot: Open) -> None:
         async with moot(Stage()) as one:
             first = await one.create(MOTION, start=False, once=Once("k", "1"))
