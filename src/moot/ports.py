@@ -890,6 +890,19 @@ class Moot(Protocol):
         `models`. Returns the new debate in which it votes; the judged one stays as it is."""
         ...
 
+    async def fork(
+        self,
+        debate_id: str,
+        after: int,
+        *,
+        changes: Mapping[str, Any] | None = None,
+        once: Once | None = None,
+    ) -> Debate:
+        """Begin a new debate with the turns of this one up to the turn whose seq is `after`. It
+        goes on from there with `changes`: `participants` by their `id` and `host` (model, bio,
+        effort), `options`, `limits` and `jury`."""
+        ...
+
     async def rerun(self, debate_id: str, *, once: Once | None = None) -> Debate:
         """Begin a new debate with the same request, by the rules that this one keeps."""
         ...

@@ -181,6 +181,34 @@ class RejudgeAsked(Asked):
     jury: PanelAsked | None = None
 
 
+class SeatChanged(Asked):
+    """Who else speaks for a seat."""
+
+    id: Annotated[Slug | None, Field(description="Of the participant; not for the host.")] = None
+    model: Model | None = None
+    bio: Bio | None = None
+
+
+class ForkChanges(Asked):
+    """What is to be different from there on."""
+
+    participants: Annotated[list[SeatChanged] | None, Field(max_length=MAX_PARTICIPANTS)] = None
+    host: SeatChanged | None = None
+    options: Options | None = None
+    limits: LimitsAsked | None = None
+    jury: JuryAsked | None = None
+
+
+class ForkAsked(Asked):
+    """Where a new debate parts from this one, and how it differs."""
+
+    model_config = _like(
+        {"after": 4, "changes": {"participants": [{"id": "ada", "model": "local"}]}}
+    )
+    after: Annotated[int, Field(ge=1, le=2**31 - 1, description="The seq of the last common turn.")]
+    changes: ForkChanges | None = None
+
+
 class SayAsked(Asked):
     """What a person says."""
 

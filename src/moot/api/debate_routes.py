@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from moot.api.asked import (
     CouncilAsked,
     DebateAsked,
+    ForkAsked,
     ModelAsked,
     Nothing,
     OutcomeAsked,
@@ -238,6 +239,17 @@ async def rejudge_debate(
     given = asked.model_dump(exclude_none=True) if asked else {}
     once = _once(key, f"rejudge {debate_id}", given)
     return _made(await moot.service.rejudge(debate_id, jury=given.get("jury"), once=once))
+
+
+@routes("POST /debates/{debate_id}/fork", Debate, 409, status=201)
+async def fork_debate(
+    moot: Moot, debate_id: DebateId, asked: ForkAsked, key: Key = None
+) -> Response:
+    """Begin a new debate with the first turns of this one, and go on from there with changes"""
+    given = asked.model_dump(exclude_none=True)
+    once = _once(key, f"fork {debate_id}", given)
+    made = moot.service.fork(debate_id, asked.after, changes=given.get("changes"), once=once)
+    return _made(await made)
 
 
 @routes("POST /debates/{debate_id}/rerun", Debate, 409, status=201)

@@ -54,8 +54,8 @@ NoBaseline = Annotated[
 
 def register(app: typer.Typer) -> None:
     for command in (
-        run, council, start, resume, end, retry, skip, say, watch, stop, pause, rejudge, rerun,
-        delete,
+        run, council, start, resume, end, retry, skip, say, watch, stop, pause, rejudge, fork,
+        rerun, delete,
     ):  # fmt: skip
         app.command()(command)
 
@@ -315,6 +315,44 @@ def rejudge(id_: Id, jury: Jury = None, juror: Juror = None, json: Json = False)
     """
     asked = _jury(jury, juror)
     _carry(lambda moot: moot.rejudge(id_, jury=asked), json, introduce=True)
+
+
+def fork(
+    id_: Id,
+    after: Annotated[int, typer.Option(metavar="TURN", help="The number of the last common turn.")],
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", "-m", metavar="SEAT=MODEL", help="For a seat, by its id."),
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(help="If the format has rounds.")] = None,
+    option: OptionValues = None,
+    jury: Jury = None,
+    juror: Juror = None,
+    json: Json = False,
+) -> None:
+    """Begin a new debate with the first turns of another, and go on from there with changes."""
+    seats: list[dict[str, str]] = []
+    for text in model or []:
+        seat, equals, name = text.partition("=")
+        if not equals or not name:
+            raise InputError(f"--model {text}: write it as SEAT=MODEL.", "model")
+        seats.append({"id": seat.strip(), "model": name})
+    host = next((seat for seat in seats if seat["id"] == "host"), None)
+    changes = said(
+        participants=[seat for seat in seats if seat is not host] or None,
+        host={"model": host["model"]} if host else None,
+        options=read_options(rounds, option or []) or None,
+        jury=_jury(jury, juror),
+    )
+
+    async def begin(moot: "Moot") -> "Debate":
+        turns = await moot.turns(id_)
+        seq = next((turn.seq for turn in turns if turn.number == after), None)
+        if seq is None:
+            raise InputError(f"There is no turn {after}; there are {len(turns)}.", "after")
+        return await moot.fork(id_, seq, changes=changes)
+
+    _carry(begin, json, introduce=True)
 
 
 def rerun(id_: Id, json: Json = False) -> None:

@@ -181,6 +181,17 @@ class Remote(Moot):
         asked = {} if jury is None else {"jury": dict(jury)}
         return await self._make(f"{_path(debate_id)}/rejudge", asked, once)
 
+    async def fork(
+        self,
+        debate_id: str,
+        after: int,
+        *,
+        changes: Mapping[str, Any] | None = None,
+        once: Once | None = None,
+    ) -> Debate:
+        asked = {"after": after, "changes": dict(changes or {})}
+        return await self._make(f"{_path(debate_id)}/fork", asked, once)
+
     async def rerun(self, debate_id: str, *, once: Once | None = None) -> Debate:
         return await self._make(f"{_path(debate_id)}/rerun", {}, once)
 

@@ -79,7 +79,7 @@ def build(
     voting = empanel(rules, everybody, jury, default_model, normalize, warnings, cards)
     if voting:
         _check_labels(seats, moderator)
-    chosen = _options(rules, options or {})
+    chosen = options_of(rules, options or {})
     bounds = _limits(rules, seats, moderator, chosen, limits or {})
     asked_for = _brief(rules, brief or {})
     rules = (joined(rules) if voting else rules).model_copy(update={"edition": EDITION})
@@ -250,7 +250,7 @@ def _seats(
     for place, seat in enumerate(asked):
         field = f"participants[{place}]"
         stance = seat.get("stance") or (("pro", "con")[place % 2] if sides else "neutral")
-        made = _seat(seat, field, normalize, warnings, stance)
+        made = seat_of(seat, field, normalize, warnings, stance)
         if made.name.casefold() in {other.name.casefold() for other in seats}:
             raise InputError(f"Two participants are called {made.name}.", f"{field}.name")
         made = replace(made, id=given[place] or _id(made.name, taken))
@@ -312,7 +312,7 @@ def _roles(
         told = rules.roster.role(role)
         said = {name: value for name, value in given.get(role, {}).items() if value is not None}
         asked_for = {"model": told.model if told else None, **said, "name": role}
-        seat = _seat(asked_for, f"participants[{role}]", normalize, warnings, "neutral")
+        seat = seat_of(asked_for, f"participants[{role}]", normalize, warnings, "neutral")
         seats.append(replace(seat, id=role.lower(), role=role))
     return tuple(seats)
 
@@ -503,7 +503,9 @@ def _jury(
 def _juror(n: int, model: str | None, normalize: Normalize, warnings: list[str]) -> Participant:
     field = f"jury.models[{n - 1}]"
     try:
-        seat = _seat({"name": f"Juror {n}", "model": model}, field, normalize, warnings, "neutral")
+        seat = seat_of(
+            {"name": f"Juror {n}", "model": model}, field, normalize, warnings, "neutral"
+        )
     except InputError as error:
         raise InputError(error.message, field) from None
     if seat.is_human:
@@ -520,7 +522,7 @@ def _host(
 ) -> Participant | None:
     if asked is None and rules.roster.host != "required":
         return None
-    made = _seat(asked or {}, "host", normalize, warnings, "neutral", "Host")
+    made = seat_of(asked or {}, "host", normalize, warnings, "neutral", "Host")
     if made.name.casefold() in {seat.name.casefold() for seat in seats}:
         raise InputError(f"The host and a participant are both called {made.name}.", "host.name")
     if (asked or {}).get("id") not in (None, "host"):
@@ -533,7 +535,7 @@ def _known(seat: Mapping[str, Any], field: str) -> None:
         raise InputError(f"{field}: there is no field {unknown[0]!r}.", f"{field}.{unknown[0]}")
 
 
-def _seat(
+def seat_of(
     seat: Mapping[str, Any],
     field: str,
     normalize: Normalize,
@@ -585,7 +587,7 @@ def _id(name: str, taken: set[str]) -> str:
     return made
 
 
-def _options(rules: Format, asked: Mapping[str, Any]) -> dict[str, int]:
+def options_of(rules: Format, asked: Mapping[str, Any]) -> dict[str, int]:
     chosen = {name: option.default for name, option in rules.options.items()}
     for name, value in asked.items():
         option = rules.options.get(name)
@@ -646,6 +648,26 @@ def _limits(
     if max_turns is None:
         max_turns = rules.max_turns if endless and rules.max_turns else needed
     return Limits(max_turns=max_turns, **given)
+
+
+def limits_again(
+    known: Debate,
+    rules: Format,
+    seats: Sequence[Participant],
+    host: Participant | None,
+    options: Mapping[str, int],
+    asked: Mapping[str, Any],
+) -> Limits:
+    """The limits of another debate with some changed. The number of turns is counted anew, unless
+    it is what ends the debate."""
+    kept = {
+        name: value
+        for name in (*_BOUNDS, "allow_unpriced")
+        if (value := getattr(known.limits, name)) is not None and name != "max_turns"
+    }
+    if any(leg.rounds == 0 for leg in legs_of(known)):
+        kept["max_turns"] = known.limits.max_turns
+    return _limits(rules, seats, host, options, {**kept, **asked})
 
 
 def _flag(name: str, value: Any) -> bool:

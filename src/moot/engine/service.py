@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from moot.core import course, moves, rejudge, request, verbs, voices
+from moot.core import course, fork, moves, rejudge, request, verbs, voices
 from moot.core.change import Change
 from moot.core.debate import HUMAN, Debate, Turn
 from moot.core.effort import bare
@@ -403,6 +403,33 @@ class Service(Moot):
 
         def open_(row: Debate) -> Change:
             return rejudge.open_(row, said, events, row.created_at)
+
+        return await self._make(build, open_, start=True, once=once)
+
+    async def fork(
+        self,
+        debate_id: str,
+        after: int,
+        *,
+        changes: Mapping[str, Any] | None = None,
+        once: Once | None = None,
+    ) -> Debate:
+        known = await self._unspoilt(debate_id)
+        said = fork.shared(await self._store.turns(debate_id), after)
+        events = await self._whole_log(known)
+
+        async def build() -> Debate:
+            now = self._clock.now()
+            made = fork.forked(
+                known, said, changes or {}, debate_id=self._new_id(now), at=iso(now),
+                default_model=self._voices.defaults(), normalize=self._voices.normalize,
+                cards=self._voices.card,
+            )  # fmt: skip
+            check_budget(made, self._voices.card)
+            return made
+
+        def open_(row: Debate) -> Change:
+            return fork.open_(row, said, events, row.created_at)
 
         return await self._make(build, open_, start=True, once=once)
 

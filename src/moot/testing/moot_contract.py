@@ -226,6 +226,27 @@ class MootContract:
             ]  # fmt: skip
 
     @in_loop
+    async def test_a_debate_is_forked(self, moot: Open) -> None:
+        async with moot(Stage()) as one:
+            made = await one.create(MOTION, format="duel", limits={"max_turns": 4})
+            await one.wait(made.id)
+            turns = await one.turns(made.id)
+            changes = {"participants": [{"id": "ben", "model": "claude:other"}]}
+            new = [await one.fork(made.id, turns[1].seq, changes=changes, once=Once("f", "1"))
+                   for _ in range(2)]  # fmt: skip
+            assert new[0].id == new[1].id
+            ended = await one.wait(new[0].id)
+            assert ended.forked_from is not None
+            assert (ended.forked_from.id, ended.forked_from.seq) == (made.id, turns[1].seq)
+            said = await one.turns(ended.id)
+            assert said[:2] == turns[:2]
+            assert (len(said), said[3].model) == (4, "claude:other")
+            await refused(one.fork(made.id, 999), InputError, "after")
+            wrong = {"participants": [{"id": "nobody"}]}
+            field = "changes.participants[0].id"
+            await refused(one.fork(made.id, turns[0].seq, changes=wrong), InputError, field)
+
+    @in_loop
     async def test_a_debate_is_run_again_and_deleted(self, moot: Open) -> None:
         async with moot(Stage()) as one:
             made = await one.create(MOTION, format="duel", limits={"max_turns": 2})

@@ -1,0 +1,133 @@
+"""A fork begins with the turns of another debate, to the byte, and goes on by its own settings."""
+
+from typing import Any
+
+import pytest
+
+from moot.core.debate import Debate
+from moot.engine.service import Service
+from moot.errors import InputError, StateError
+from moot.ports import Once
+from moot.settings import Settings
+from moot.store.reindex import examine
+from moot.wire import codec
+from tests.integration.juries import jury_speaker
+from tests.integration.speakers import add_chorus
+from tests.stress import STRESS
+from tests.virtual import engine, go
+
+OTHER = "claude:other"
+FORMATS: list[dict[str, Any]] = [
+    {"format": "standard", "options": {"rounds": 2}, "host": {}},
+    {"format": "classic", "options": {"free_rounds": 1}},
+    {"format": "custom", "options": {"rounds": 1}},
+    {"format": "duel", "limits": {"max_turns": 4}},
+    {"format": "duel", "limits": {"max_turns": 2}, "jury": {"size": 2}},
+    {"format": "chorus", "participants": [{"name": "Ada"}, {"name": "Ben"}]},
+    {"format": "council"},
+]
+
+
+async def forked(service: Service, whole: Debate, place: int, **changes: Any) -> Debate:
+    """A fork at that turn, brought to its end; its first turns are those of the other."""
+    said = await service.turns(whole.id)
+    made = await service.fork(whole.id, said[place].seq, changes=changes)
+    assert made.forked_from is not None
+    assert (made.forked_from.id, made.forked_from.seq) == (whole.id, said[place].seq)
+    ended = await service.wait(made.id)
+    assert ended.status == "completed", ended.failure
+    turns = await service.turns(made.id)
+    first = [codec.turn(turn) for turn in said[: place + 1]]
+    assert [codec.turn(turn) for turn in turns[: place + 1]] == first
+    assert [turn.number for turn in turns] == list(range(1, len(turns) + 1))
+    assert ended.usage.calls == len(turns) - place - 1  # what was said before is not paid again
+    return ended
+
+
+@pytest.mark.parametrize("wanted", FORMATS, ids=lambda one: "-".join(map(str, one)))
+def test_every_format_is_forked_at_every_turn(settings: Settings, wanted: dict[str, Any]) -> None:
+    async def work() -> None:
+        add_chorus(settings.home)
+        async with engine(settings, jury_speaker()) as service:
+            made = await service.create("m", **wanted)
+            whole = await service.wait(made.id)
+            before = [codec.turn(turn) for turn in await service.turns(made.id)]
+            (settings.home / "formats" / "chorus.toml").unlink()  # a debate keeps its own
+            seat = whole.participants[0].id
+            every, ended = 1 if STRESS or len(before) < 12 else 3, whole
+            for place in range(0, len(before), every):
+                ended = await forked(
+                    service, whole, place, participants=[{"id": seat, "model": OTHER}]
+                )
+                after = (await service.turns(ended.id))[place + 1 :]
+                assert all(turn.model == OTHER for turn in after if turn.actor == seat)
+                assert ended.turn_count == whole.turn_count
+                assert examine(settings.home, settings.database, ended.id).issues == ()
+            again = await forked(service, ended, len(before) // 2)  # a fork of a fork
+            assert examine(settings.home, settings.database, again.id).issues == ()
+            assert await service.get(made.id) == whole
+            assert [codec.turn(turn) for turn in await service.turns(made.id)] == before
+
+    go(work(), within=2_000)
+
+
+def test_options_limits_and_a_jury_are_changed(settings: Settings) -> None:
+    async def work() -> None:
+        async with engine(settings, jury_speaker()) as service:
+            made = await service.create("m", format="standard", options={"rounds": 2})
+            whole = await service.wait(made.id)
+            longer = await forked(service, whole, 2, options={"rounds": 3})
+            assert (whole.turn_count, longer.turn_count) == (4, 6)
+            judged = await forked(service, whole, 1, jury={"size": 1})
+            assert judged.outcome is not None
+            assert examine(settings.home, settings.database, judged.id).issues == ()
+            with pytest.raises(StateError, match="cannot go on"):
+                await service.fork(made.id, whole.last_seq - 1, changes={"options": {"rounds": 1}})
+
+    go(work())
+
+
+def test_what_cannot_be_forked_is_refused_by_its_field(settings: Settings) -> None:
+    async def work() -> None:
+        async with engine(settings, jury_speaker()) as service:
+            made = await service.create("m", format="duel")
+            whole = await service.wait(made.id)
+            seq = (await service.turns(made.id))[0].seq
+            wrong: list[tuple[int, dict[str, Any], str]] = [
+                (seq - 1, {}, "after"), (whole.last_seq + 1, {}, "after"),
+                (seq, {"participants": [{"id": "nobody"}]}, "changes.participants[0].id"),
+                (seq, {"host": {"model": OTHER}}, "changes.host"),
+                (seq, {"options": {"rounds": 3}}, "options.rounds"),
+                (seq, {"title": "x"}, "changes.title"),
+                (seq, {"participants": [{"id": "ada", "name": "Eve"}]}, "changes.name"),
+            ]  # fmt: skip
+            for after, changes, field in wrong:
+                with pytest.raises(InputError) as error:
+                    await service.fork(made.id, after, changes=changes)
+                assert error.value.field == field
+            judged = await service.rejudge(made.id, jury={"size": 1})
+            await service.wait(judged.id)
+            with pytest.raises(StateError, match="only judges"):
+                await service.fork(judged.id, seq)
+            with pytest.raises(StateError, match="began with the turns"):
+                await service.rerun(judged.id)
+            new = [await service.fork(made.id, seq, once=Once("k", "d")) for _ in range(2)]
+            assert new[0].id == new[1].id
+
+    go(work())
+
+
+def test_a_person_takes_over_a_seat(settings: Settings) -> None:
+    async def work() -> None:
+        async with engine(settings, jury_speaker()) as service:
+            made = await service.create("m", format="duel", limits={"max_turns": 4})
+            await service.wait(made.id)
+            seq = (await service.turns(made.id))[1].seq
+            human = {"participants": [{"id": "ada", "model": "human"}]}
+            new = await service.fork(made.id, seq, changes=human)
+            assert (await service.wait(new.id)).waiting_for == "ada"
+            await service.say(new.id, "I take over.")
+            assert (await service.wait(new.id)).status == "completed"
+            assert (await service.turns(new.id))[2].text == "I take over."
+
+    go(work())
