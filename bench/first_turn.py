@@ -19,7 +19,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from moot.testing.wires.server import Wire
+from moot.testing.wires.wire_server import Wire
 
 VENDORS = {"openai": "OPENAI", "claude": "ANTHROPIC", "gemini": "GEMINI"}
 URLS = {

@@ -89,6 +89,7 @@ PACKAGES = {
     "cli": "The command line",
     "testing": "Shipped: speakers, clocks and contract suites for tests",
     "testing/simulation": "A whole moot in one process: virtual time, and faults from a seed",
+    "testing/wires": "A local server that speaks every provider's wire format, faults included.",
 }
 SOURCE = HERE.parent / "src" / "moot"
 UNLISTED = ("formats", "store/migrations", "store/migrations/versions")  # data, and the past

@@ -22,8 +22,8 @@ import pytest
 from moot.settings import Settings
 from moot.testing.provider_calls import ENDLESS, FAULTS, service_account
 from moot.testing.wires import dialects
-from moot.testing.wires import server as wire
-from moot.testing.wires.server import Wire
+from moot.testing.wires import wire_server as wire
+from moot.testing.wires.wire_server import Wire
 from tests.patience import Patience, seconds
 from tests.served import Served, started
 from tests.services import ask

@@ -20,7 +20,7 @@ from moot.settings import Settings
 from moot.store.files import Folder
 from moot.store.reindex import examine
 from moot.testing.speaker import ScriptedSpeaker, plain
-from moot.testing.wires import server as wire
+from moot.testing.wires import wire_server as wire
 from tests import forked
 from tests.acceptance.test_command_line import assert_one_sentence, environment, json_of, moot
 from tests.served import served

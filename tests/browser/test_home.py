@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from moot.testing.wires.server import Wire
+from moot.testing.wires.wire_server import Wire
 from tests.browser.browsing import Stage, line, violations, visit
 from tests.patience import seconds
 from tests.served import Served, served

@@ -16,8 +16,8 @@ from moot.models.providers import VENDORS, Providers
 from moot.models.router import Router
 from moot.settings import Settings
 from moot.testing.provider_calls import Understudy, call, nothing, service_account
-from moot.testing.wires import server as wire
-from moot.testing.wires.server import Wire
+from moot.testing.wires import wire_server as wire
+from moot.testing.wires.wire_server import Wire
 
 PAIR = {"AWS_ACCESS_KEY_ID": "AKIACANARY", "AWS_SECRET_ACCESS_KEY": "canary-secret"}
 

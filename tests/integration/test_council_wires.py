@@ -21,7 +21,7 @@ from moot.models.providers import Providers
 from moot.models.router import Router
 from moot.models.understudy import Understudy
 from moot.settings import Settings
-from moot.testing.wires.server import THOUGHT, Answer, Request, Wire
+from moot.testing.wires.wire_server import THOUGHT, Answer, Request, Wire
 from tests.integration.reporting import issues
 from tests.integration.test_vendors import KEYS, VENDORS, found
 

@@ -18,7 +18,7 @@ from moot.models.providers import Providers
 from moot.models.router import Router
 from moot.ports import Offers
 from moot.settings import Settings
-from moot.testing.wires.server import Wire
+from moot.testing.wires.wire_server import Wire
 from tests.integration.test_council_wires import COUNCIL, Model
 from tests.integration.test_vendors import VENDORS, Understudy, call
 

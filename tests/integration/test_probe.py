@@ -11,7 +11,7 @@ from moot.models.probe import Probe, probe
 from moot.models.providers import Providers
 from moot.models.router import Router
 from moot.settings import Settings
-from moot.testing.wires.server import Answer, Request, Wire
+from moot.testing.wires.wire_server import Answer, Request, Wire
 from tests.integration.test_vendors import KEY, KEYS, VENDORS, Understudy
 
 MODELS = {

@@ -13,7 +13,7 @@ from moot.models.providers import LOCAL, VENDORS, Providers
 from moot.models.router import Router
 from moot.ports import Reply
 from moot.testing.provider_calls import Understudy, call
-from moot.testing.wires.server import Wire
+from moot.testing.wires.wire_server import Wire
 from tests.contract.test_providers import WIRES
 
 KEYED = [one.name for one in VENDORS if one.keys]

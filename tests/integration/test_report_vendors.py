@@ -13,7 +13,7 @@ import pytest
 from moot.bootstrap import open_service
 from moot.render.reading import Reading, of_report
 from moot.settings import Settings
-from moot.testing.wires import server as wire
+from moot.testing.wires import wire_server as wire
 from tests import forked
 from tests.integration.councils import Voices
 from tests.integration.reporting import (

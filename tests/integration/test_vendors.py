@@ -25,8 +25,8 @@ from moot.models.router import Router
 from moot.settings import Settings
 from moot.testing import provider_calls
 from moot.testing.provider_calls import KEY, SCHEMA, SECONDS, Understudy, call, nothing
-from moot.testing.wires import server as wire
-from moot.testing.wires.server import Answer, Wire
+from moot.testing.wires import wire_server as wire
+from moot.testing.wires.wire_server import Answer, Wire
 from tests import patience
 
 # pytest finds it from the root of the repo, pyright looks from tests/

@@ -19,7 +19,7 @@ from moot.models.providers import VENDORS, Providers
 from moot.models.router import Router
 from moot.ports import WHOLE, Call, ModelCard, Reply, Say
 from moot.testing.bus_peer import PATIENCE
-from moot.testing.wires.server import Request, Wire
+from moot.testing.wires.wire_server import Request, Wire
 
 KEY = "sk-canary-7f3a"
 SECONDS = 0.5  # of a call that is to run into its deadline

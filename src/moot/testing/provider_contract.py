@@ -40,8 +40,8 @@ from moot.testing.provider_calls import (
     said_on_the_wire,
     talking,
 )
-from moot.testing.wires import server as wire
-from moot.testing.wires.server import Wire
+from moot.testing.wires import wire_server as wire
+from moot.testing.wires.wire_server import Wire
 
 TEXT = "".join(wire.PIECES)
 
