@@ -241,7 +241,7 @@ def test_what_a_form_of_another_site_can_send_is_refused(scene: Scene) -> None:
         [],
     ]
     posts = [route for route in scene.routes if route[0] in SENDS]
-    assert len(posts) == 26
+    assert len(posts) == 29
     for method, path in posts:
         for kind in kinds:
             for body in (scene.body(path), b""):
@@ -275,7 +275,7 @@ def test_without_the_token_nothing_is_told(guarded: Scene) -> None:
         for method, path in guarded.routes
         if path not in PUBLIC and not path.startswith("/on-air/")
     ]
-    assert len(private) == 60
+    assert len(private) == 65
     wrong: list[list[tuple[str, str]]] = [
         [],
         [("Authorization", "")],
@@ -412,7 +412,7 @@ def test_an_id_is_no_path(scene: Scene) -> None:
     (scene.server.home / "secret.txt").write_text("S3CRET")
     before, state = tree(top), scene.state()
     on_id = [(method, path) for method, path in scene.routes if scene.debate_id in path]
-    assert len(on_id) == 26
+    assert len(on_id) == 30
 
     def attack(wrong: str) -> None:
         for method, path in on_id:

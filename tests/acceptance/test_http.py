@@ -413,6 +413,7 @@ def test_list(scene: Scene) -> None:
         beside = {"result": item.pop("result"), "models": item.pop("models")}
         assert item.keys() == LISTED | {
             "stop_reason", "failure", "usage", "place", "outcome", "unpriced", "local",
+            "waiting_for",
         }  # fmt: skip
         whole = scene.get(f"/debates/{item['id']}")
         assert item == {name: whole[name] for name in item}
@@ -887,7 +888,7 @@ def test_an_unknown_id_is_404_everywhere(scene: Scene) -> None:
     document = scene.http.get("/openapi.json").json()
     tried = 0
     for path, operations in document["paths"].items():
-        if "{" not in path or path.endswith("/order"):  # that needs a body first
+        if "{" not in path or path.endswith(("/order", "/fork", "/say")):  # they need a body first
             continue
         for method in operations:
             for wrong in (UNKNOWN, "debate_1", "x", UNKNOWN.upper()):
@@ -895,7 +896,27 @@ def test_an_unknown_id_is_404_everywhere(scene: Scene) -> None:
                 answer = scene.do(method, path.format(**dict.fromkeys(every, wrong)))
                 assert wrong in scene.problem(answer, 404, "id")["detail"]
                 tried += 1
-    assert tried == 4 * 37
+    assert tried == 4 * 39
+
+
+def test_people_speak_and_debates_are_forked_run_again_and_deleted(scene: Scene) -> None:
+    seats = [{"name": "Me", "model": "human"}, {"name": "Ben"}]
+    made = scene.create(format="duel", participants=seats, limits={"max_turns": 2})
+    path = f"/debates/{made['id']}"
+    until(lambda: scene.get(path)["waiting_for"] == "me")
+    scene.problem(scene.http.delete(path), 409)
+    said = scene.post(f"{path}/say", {"text": "I say so.", "seat": "me"}, 202)
+    assert said["progress"]["done"] == 1
+    scene.wait(made["id"])
+    scene.problem(scene.http.post(f"{path}/say", json={"text": "x"}), 409)
+    seq = scene.get(f"{path}/turns")["items"][0]["seq"]
+    fork = scene.post(f"{path}/fork", {"after": seq}, 201)
+    assert fork["forked_from"] == {"id": made["id"], "seq": seq}
+    scene.wait(fork["id"])
+    again = scene.post(f"{path}/rerun", {}, 201)
+    until(lambda: scene.get(f"/debates/{again['id']}")["waiting_for"] == "me")
+    assert [scene.http.delete(path).status_code for _ in range(2)] == [204, 204]
+    scene.problem(scene.http.get(path), 404, "id")
 
 
 def test_other_methods_and_other_paths(scene: Scene) -> None:
@@ -903,7 +924,9 @@ def test_other_methods_and_other_paths(scene: Scene) -> None:
     for path, operations in document["paths"].items():
         at = path.format(debate_id=UNKNOWN, conversation_id=UNKNOWN, station_id="x", agent_id="x")
         for method in {"get", "put", "patch", "delete", "post"} - set(operations):
-            ours = {*operations, "get"} if path == "/debates/council" else {*operations}
+            ours = {*operations}
+            if path in ("/debates/council", "/debates/models"):
+                ours |= {"get", "delete"}
             if path.endswith(("/import", "/export")) and path.startswith(("/agents", "/stations")):
                 ours |= {"get", "patch", "delete"}
             if method in ours:
