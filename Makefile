@@ -21,7 +21,7 @@ SPREAD = --dist loadfile --no-loadscope-reorder
 BESIDE = $(MAKE) --no-print-directory --keep-going -j 3
 NPM = PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web
 
-.PHONY: setup run serve web chromium faketime test quick check lint types page on-sqlite on-postgres near bench stress docs shots lock clean
+.PHONY: setup run serve web chromium faketime test quick check lint types page on-sqlite on-postgres near bench stress dist docs shots lock clean
 
 setup: .venv/.ready
 
@@ -110,6 +110,12 @@ stress: setup web chromium faketime
 	MOOT_STRESS=1 $(PYTEST) $(FULL) -s
 	MOOT_STRESS=1 $(PYTEST) -m stress $(addprefix --ignore=,$(FULL)) -s
 	MOOT_STRESS=1 MOOT_TEST_DATABASE=postgres $(PYTEST) $(BOTH) -s
+
+# A wheel with the page in it, and the sources that it is built from, in dist/.
+dist: setup web
+	rm -rf dist
+	@$(UV) build -q -p $(BIN)/python --no-build-isolation -o dist
+	@ls dist
 
 docs: setup
 	$(BIN)/python docs/make.py
