@@ -20,14 +20,14 @@ from moot.mcp.tool_server import PATH, Server, over_http
 from moot.settings import Settings
 from tests.acceptance.test_http import Cast
 from tests.integration import councils
-from tests.patience import seconds
+from tests.patience import Patience, seconds
 from tests.served import Served, served
 from tests.stress import STRESS
 from tests.virtual import MODEL, engine, go
 
 TOKEN = "a-token-of-some-length"  # noqa: S105
 TOOLS = {
-    "start_debate", "wait_debate", "get_result", "list_debates", "search_records",
+    "start_debate", "wait_debate", "say", "get_result", "list_debates", "search_records",
     "run_debate_mode", "replay_debate_mode",
 }  # fmt: skip
 
@@ -164,6 +164,34 @@ def test_with_a_server_elsewhere(tmp_path: Path) -> None:
         asyncio.run(use(server.url))
         assert len(server.http.get("/debates").json()["items"]) == 1
     assert not (tmp_path / "none" / "records").exists()
+
+
+def test_a_person_speaks_through_their_agent(tmp_path: Path) -> None:
+    """At a human seat the debate waits for them; words that come twice are said once."""
+
+    async def use() -> None:
+        async with Client(stdio(tmp_path / "home")) as client:
+            seats = [{"name": "Me", "model": "human"}, {"name": "Ben"}]
+            made = await call(
+                client, "start_debate", motion="Should we ship?", format="duel", participants=seats
+            )
+            spoken, patience = 0, Patience()
+            while spoken < 3:
+                assert not patience.over
+                words = f"My point number {spoken}, which is mine alone."
+                said = await client.call_tool(
+                    "say", {"id": made["id"], "text": words, "seat": "me", "key": f"say{spoken}"}
+                )
+                spoken += not said.is_error  # not its turn yet: it is asked again
+            while not (done := await call(client, "wait_debate", id=made["id"]))["rests"]:
+                pass
+            assert done["status"] == "completed"
+            text = (await client.read_resource(f"moot://debates/{made['id']}")).contents[0]
+            for number in range(3):
+                words = f"My point number {number}, which is mine alone."
+                assert getattr(text, "text", "").count(words) >= 1
+
+    asyncio.run(use())
 
 
 # --- over HTTP ---

@@ -72,6 +72,7 @@ class Tools:
         tools: list[tuple[Callable[..., Awaitable[Any]], str, ToolAnnotations]] = [
             (self.start_debate, "Begin a debate", BEGINS),
             (self.wait_debate, "Wait for a debate", READS),
+            (self.say, "Speak in a debate", BEGINS),
             (self.get_result, "What a debate came to", READS),
             (self.list_debates, "The newest debates", READS),
             (self.search_records, "Search what was decided", READS),
@@ -129,6 +130,22 @@ class Tools:
             }  # fmt: skip
         answer = await self._moot.answer(debate.id, self._where(ctx, debate))
         return {**self._standing(ctx, debate), "answer": answer, "next": _next(debate)}
+
+    async def say(
+        self,
+        ctx: Request,
+        id: Id,  # noqa: A002
+        text: Annotated[str, Field(description="What the person says, in their words.")],
+        seat: Annotated[
+            str | None, Field(description="Only for this human seat, if it is its turn.")
+        ] = None,
+        key: Key = None,
+    ) -> Standing:
+        """Speak in a debate for a person: at a human seat that is their turn, otherwise a note that
+        everyone hears who speaks after it. Say what the user told you to say, and nothing else."""
+        debate_id = await self._moot.resolve(id)
+        once = _once(key, {"say": text, "debate": debate_id, "seat": seat})
+        return self._standing(ctx, await self._moot.say(debate_id, text, seat=seat, once=once))
 
     async def get_result(self, ctx: Request, id: Id) -> Result:  # noqa: A002
         """What a debate came to: the answer as Markdown, the verdict and the packet as data."""
