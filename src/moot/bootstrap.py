@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from moot.bus.processes import LocalBus
-from moot.core.voices import OWN, UNDERSTUDY
+from moot.core.voices import OWN, UNDERSTUDY, only
 from moot.dispatch.inline import InlineDispatcher
 from moot.engine.advance import Advancer
 from moot.engine.broadcast import Stations
@@ -155,7 +155,7 @@ def places(settings: Settings) -> Places:
 def _model(variable: str, model: str, table: Table) -> str:
     """The model that a variable names, in its canonical spelling."""
     try:
-        return table.normalize(model)[0]
+        return table.normalize(only(model) if variable == "MOOT_REPORT_MODEL" else model)[0]
     except InputError as error:
         raise InputError(f"{variable}: {error.message}", variable) from None
 

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from moot.bootstrap import open_service
 from moot.core import moves
 from moot.core.change import Ended, FencedError, NotClaimedError
-from moot.core.debate import Debate
+from moot.core.debate import Debate, Tried
 from moot.core.times import iso
 from moot.settings import Settings
 from moot.store import attempts, log, runs, schema, tables
@@ -171,9 +171,9 @@ async def _in_turns(settings: Settings, old: OldHand, new: Hand) -> None:
 
     row = await new.claim(id_, now)  # its speaker fails, and is to be tried again in a while
     failed = Ended(new.begun[0].n, "failed", iso(now), error_code="DEBATE_ERR_PROVIDER_TIMEOUT")
-    tries = (((3, "ada", None), 1),)
-    await new.change(id_, lambda one: moves.fail_attempt(one, new.fence, failed))
-    await new.change(id_, lambda one: moves.wait(one, new.fence, now + 60, tries, iso(now)))
+    step = (3, "ada", None)
+    await new.change(id_, lambda one: moves.fail_attempt(one, new.fence, failed, step, Tried(1)))
+    await new.change(id_, lambda one: moves.wait(one, new.fence, now + 60, iso(now)))
     assert await old.found("UNFINISHED", now=now) == []
     with pytest.raises(NotClaimedError, match="waits to try again"):
         await old.claim(id_, now)

@@ -23,7 +23,7 @@ from sqlalchemy import create_engine
 from moot.bootstrap import open_service
 from moot.core import moves, request, verbs
 from moot.core.change import Attempt, Change, Ended, FencedError, NotClaimedError, Spoken
-from moot.core.debate import Debate, Turn, Usage
+from moot.core.debate import Debate, Tried, Turn, Usage
 from moot.core.events import Event
 from moot.core.schedule import Wave, plan
 from moot.core.times import iso
@@ -407,9 +407,9 @@ async def _in_turns(settings: Settings, old: Hand, new: Hand) -> None:
 
     row = await new.claim(id_, now)  # its speaker fails, and is to be tried again in a while
     failed = Ended(new.begun[0].n, "failed", iso(now), error_code="DEBATE_ERR_PROVIDER_TIMEOUT")
-    tries = (((3, "ada", None), 1),)
-    await new.change(id_, lambda one: moves.fail_attempt(one, new.fence, failed))
-    await new.change(id_, lambda one: moves.wait(one, new.fence, now + 0.5, tries, iso(now)))
+    step = (3, "ada", None)
+    await new.change(id_, lambda one: moves.fail_attempt(one, new.fence, failed, step, Tried(1)))
+    await new.change(id_, lambda one: moves.wait(one, new.fence, now + 0.5, iso(now)))
     assert await new.store.unfinished(now) == []
     row = await old.speak(await old.claim(id_, now), "nothing")  # the old one knows of no wait
     await old.change(id_, lambda one: moves.release(one, old.fence, iso(now)))

@@ -147,7 +147,7 @@ def test_a_long_wait_is_kept_in_the_database(tmp_path: Path) -> None:
                 debate = await service.get(made.id)
                 assert (debate.status, debate.lease_owner) == ("running", None)
                 assert debate.not_before == pytest.approx(clock.now() + 30, abs=8)
-                assert [count for _, count in debate.tries] == [tries]
+                assert [tried.calls for _, tried in debate.tries] == [tries]
                 assert post.take() == [], "it is not due"
                 await service.wave(*letter)
                 assert len(speaker.calls) == tries, "an early letter does nothing"

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from moot.core.answers import unset
-from moot.core.effort import joined
+from moot.core.effort import BETWEEN, bare, joined, known
 from moot.core.format import Effort, Format
 from moot.core.status import Status, StopReason
 
@@ -42,11 +42,27 @@ class Participant:
     """Whether its model runs on this machine, if its provider's name does not say so."""
     effort: Annotated[Effort | None, UNWRITTEN] = None
     """How hard its model thinks, if the seat says so: a stage's own effort goes before it."""
+    instead: Annotated[tuple[str, ...], UNWRITTEN] = ()
+    """Who speaks if its model cannot, each with its own effort: tried in this order, as its model
+    is."""
 
     @property
     def voice(self) -> str:
-        """Its model and effort, as people write them."""
-        return joined(self.model, self.effort)
+        """Its model and effort, and its further choices, as people write them."""
+        return BETWEEN.join((joined(self.model, self.effort), *self.instead))
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """All models that may speak for it, the first choice first."""
+        return (self.model, *map(bare, self.instead))
+
+    def effort_of(self, choice: int, asked: Effort | None) -> Effort | None:
+        """How hard one of its choices thinks in a step for which `asked` is what the first one is
+        asked. The effort of a seat is that of its first choice."""
+        if not choice:
+            return asked
+        own = known(self.instead[choice - 1])[1]
+        return own or (None if asked == self.effort else asked)
 
     @property
     def is_human(self) -> bool:
@@ -133,6 +149,17 @@ NO_USAGE = Usage()
 
 StepKey = tuple[int, str, str | None]
 """What is unique within a debate: round, actor and, of a cue, its target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What came of a step so far, none of which is a turn."""
+
+    calls: int = 0  # that failed, of the model that is tried now
+    choice: int = 0  # which of its seat's models that is: 0 is the first choice
+
+
+NOT_TRIED = Tried()
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +282,7 @@ class Debate:
     losses: int = 0  # workers lost in the wave that comes next, since its last turn
     deaths: int = 0  # those of them that were speaking nothing else
     stalls: int = 0  # times that it was advanced and came no further, since its last turn
-    tries: tuple[tuple[StepKey, int], ...] = ()  # calls of that wave that failed, while it waits
+    tries: tuple[tuple[StepKey, Tried], ...] = ()  # of the steps of that wave whose calls failed
     not_before: float = 0.0  # seconds since the epoch; until then it waits to try again
     waiting_for: str | None = None  # the human seat whose words are all that it waits for
     files_seq: int = 0  # the last seq that the files on disk show; 0 once they are outdated
@@ -290,3 +317,16 @@ class Debate:
             if seat.id == participant_id:
                 return seat
         raise KeyError(participant_id)
+
+    def tried(self, key: StepKey) -> Tried:
+        """What came of a step of the next wave so far."""
+        return next((tried for step, tried in self.tries if step == key), NOT_TRIED)
+
+    def effort(self, key: StepKey, asked: Effort | None) -> Effort | None:
+        """How hard that model thinks in a step, for which `asked` is what the first is asked."""
+        return self.seat(key[1]).effort_of(self.tried(key).choice, asked)
+
+    def voice(self, key: StepKey) -> str:
+        """The model that speaks a step now: of its seat's choices, the one that is being tried."""
+        choices = self.seat(key[1]).choices
+        return choices[min(self.tried(key).choice, len(choices) - 1)]

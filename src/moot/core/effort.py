@@ -7,6 +7,8 @@ from moot.errors import InputError
 
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 _NAMED: dict[str, Effort] = {effort: effort for effort in EFFORTS}
+BETWEEN = "|"
+"""Stands between a seat's choices: "first|second"."""
 _VERSIONS = ("default", "latest")  # words that some names end in, as in Vertex's "…@default"
 
 

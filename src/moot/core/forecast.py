@@ -12,6 +12,7 @@ these assumptions, `high` on the limits alone:
 - A model that thinks before a turn likely uses 0.15 of the tokens that the effort allows.
 - `low` leaves out the rounds of a stage that ends sooner if all agree.
 - A vendor's model says 60 tokens a second, one on this machine 12; `high` is the time limits.
+- A seat with several choices is counted with the dearest of them, in every turn.
 - Calls that fail and are made again come on top, and what a vendor takes off for prompts that it
   has cached is not taken off. A limit on cost is a limit here too.
 """
@@ -134,7 +135,7 @@ def forecast(debate: Debate, cards: Callable[[str], Card]) -> Forecast:
         wave = schedule.by_models(debate, steps)  # a person's turn costs nothing, and takes as
         if not wave:  # long as it takes
             continue
-        spoken = [_call(debate, step, cards(debate.seat(step.actor).model), told) for step in wave]
+        spoken = [_call(debate, step, _dearest(debate, step, cards), told) for step in wave]
         told.add(spoken)
         calls += spoken
         seconds += _slowest(one.seconds for one in spoken)
@@ -147,6 +148,17 @@ def forecast(debate: Debate, cards: Callable[[str], Card]) -> Forecast:
         Amounts(*(round(value, 1) for value in (seconds.low, seconds.likely, seconds.high))),
         models,
     )
+
+
+def _dearest(debate: Debate, step: Step, cards: Callable[[str], Card]) -> Card:
+    """The model that a step is counted with: of its seat's choices, the one that costs most. One
+    whose price nobody published may cost more than any."""
+
+    def price(card: Card) -> tuple[bool, float]:
+        each, every = card.input_price, card.output_price
+        return each is None or every is None, (each or 0.0) + (every or 0.0)
+
+    return max(map(cards, debate.seat(step.actor).choices), key=price)
 
 
 class _Transcript:

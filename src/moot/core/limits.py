@@ -1,5 +1,6 @@
 """Budgets, checked before a call: what it may cost, and whether that is still there."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from moot.core.debate import Limits, Usage
@@ -18,6 +19,12 @@ class Estimate:
 
 
 NOTHING = Estimate(0, 0.0)
+
+
+def dearest(estimates: Iterable[Estimate]) -> Estimate:
+    """What the dearest of several models may take, any of which may be called."""
+    found = list(estimates)
+    return Estimate(max(one.tokens for one in found), max(one.cost_usd for one in found))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from moot.core.change import (
     obey,
     turn_to,
 )
-from moot.core.debate import Debate, Decision, Failure, Phase, StepKey, Turn
+from moot.core.debate import Debate, Decision, Failure, Participant, Phase, StepKey, Tried, Turn
 from moot.core.events import TurnCommitted
 from moot.core.ladder import Way
 from moot.core.phases import check_phase, phase_of
@@ -125,14 +125,12 @@ def give_up(debate: Debate, fence: int, failure: Failure, at: str) -> Change:
     return turn_to(debate.but(failure=failure, wanted=None, **UNTRIED), "paused", at)
 
 
-def wait(
-    debate: Debate, fence: int, until: float, tries: tuple[tuple[StepKey, int], ...], at: str
-) -> Change:
+def wait(debate: Debate, fence: int, until: float, at: str) -> Change:
     """Let the debate go until a speaker is to be tried again; unless something else is wanted."""
     check_fence(debate, fence)
     if debate.wanted:
         return obey(debate, at)
-    return Change(release(debate, fence, at).debate.but(not_before=until, tries=tries))
+    return Change(release(debate, fence, at).debate.but(not_before=until))
 
 
 def await_person(debate: Debate, fence: int, at: str) -> Change:
@@ -268,8 +266,9 @@ def commit(
     )
     failed = spoken.error_code is not None
     agrees = schedule.agreed(debate, step.stage, said or {})
+    cursor = schedule.after(debate, step.bit, failed=failed, agrees=agrees)
     kept = debate.but(
-        cursor=schedule.after(debate, step.bit, failed=failed, agrees=agrees),
+        cursor=cursor,
         round=step.round,
         stage=step.stage,
         turn_count=debate.turn_count + 1,
@@ -277,7 +276,7 @@ def commit(
         degraded=debate.degraded or failed,
         usage=debate.usage + ended.usage if ended else debate.usage,
         open_calls=debate.open_calls - (1 if ended else 0),
-        tries=(),
+        tries=_without(debate, step.key) if cursor.done else (),
         updated_at=at,
         **UNTRIED,
     )
@@ -320,14 +319,49 @@ def _unclosed(change: Change) -> str | None:
     return NO_SUMMARY if last.turn.status == "failed" else None
 
 
-def fail_attempt(debate: Debate, fence: int, ended: Ended) -> Change:
-    """A call failed and will be tried again, unless somebody wants the debate to halt."""
+def fail_attempt(debate: Debate, fence: int, ended: Ended, key: StepKey, tried: Tried) -> Change:
+    """A call failed and will be tried again, unless somebody wants the debate to halt. What was
+    `tried` of its step is kept, so that whoever takes the debate next does not begin anew."""
     check_fence(debate, fence)
-    change = _counted(debate, ended)
+    change = _counted(debate.but(tries=(*_without(debate, key), (key, tried))), ended)
     counted = change.debate
     if counted.wanted and not counted.open_calls:
         return join(change, obey(counted, ended.at))
     return change
+
+
+def fail_over(
+    debate: Debate, fence: int, ended: Ended, key: StepKey, choice: int, seat: Participant, why: str
+) -> Change:
+    """A model has failed for good, and its `seat` has another `choice`, which speaks the step."""
+    check_fence(debate, fence)
+    if not debate.wanted:
+        debate = _reseated(debate, seat)
+        told = notice(debate, ended.at, why)
+        tried = Tried(choice=choice)
+        return join(told, fail_attempt(told.debate, fence, ended, key, tried))
+    return fail_attempt(debate, fence, ended, key, Tried(choice=choice))
+
+
+def _reseated(debate: Debate, seat: Participant) -> Debate:
+    """The debate with what is known now of one of its seats."""
+    if debate.seat(seat.id) == seat:
+        return debate
+
+    def known(one: Participant) -> Participant:
+        return seat if one.id == seat.id else one
+
+    jury = debate.jury
+    return debate.but(
+        participants=tuple(map(known, debate.participants)),
+        host=known(debate.host) if debate.host else None,
+        jury=replace(jury, seats=tuple(map(known, jury.seats))) if jury else None,
+    )
+
+
+def _without(debate: Debate, key: StepKey) -> tuple[tuple[StepKey, Tried], ...]:
+    """What was tried of other steps."""
+    return tuple(one for one in debate.tries if one[0] != key)
 
 
 def pause_for(debate: Debate, fence: int, failure: Failure, ended: Ended) -> Change:
@@ -411,7 +445,12 @@ def _begin(debate: Debate, steps: tuple[Step, ...], at: str) -> Change:
     calls = debate.usage.calls
     started = tuple(
         Attempt(
-            calls + place, debate.fence, step, debate.seat(step.actor).model, at, debate.lease_owner
+            calls + place,
+            debate.fence,
+            replace(step, effort=debate.effort(step.key, step.effort)),
+            debate.voice(step.key),
+            at,
+            debate.lease_owner,
         )
         for place, step in enumerate(steps, start=1)
     )

@@ -21,7 +21,7 @@ _SIZES = frozenset(
 )  # fmt: skip
 """What a model is called beside its family."""
 _VENDORS = {
-    ("openai", "gpt"): ("OpenAI", "ChatGPT", "GPT"),
+    ("openai", "gpt", "codex"): ("OpenAI", "ChatGPT", "GPT"),
     ("claude", "anthropic"): ("Anthropic", "Claude", "Opus", "Sonnet", "Haiku"),
     ("gemini", "google", "gemma"): ("Google", "Gemini", "Gemma", "DeepMind"),
     ("mistral", "mixtral"): ("Mistral", "Mixtral"),
@@ -103,9 +103,11 @@ def _called(seat: Participant) -> list[Name]:
 
 
 def _models(seat: Participant) -> list[Name]:
-    provider, _, model = seat.model.partition(":")
-    known = [seat.model, provider] if model.casefold() in _SIZES else [seat.model, model, provider]
-    return [Name(one, "model") for one in known]
+    known: list[str] = []
+    for whole in seat.choices:
+        provider, _, model = whole.partition(":")
+        known += [whole, provider] if model.casefold() in _SIZES else [whole, model, provider]
+    return [Name(one, "model") for one in dict.fromkeys(known)]
 
 
 def _parts(seat: Participant) -> list[Name]:
@@ -116,7 +118,7 @@ def _parts(seat: Participant) -> list[Name]:
 
 
 def _vendors(seat: Participant) -> list[Name]:
-    model = seat.model.casefold()
+    model = " ".join(seat.choices).casefold()
     return [
         Name(one, "model")
         for marks, known in _VENDORS.items()

@@ -25,13 +25,13 @@ def known(debate: Debate) -> Known:
     return Known(unpriced(debate), is_local(debate))
 
 
-def marked(seat: Participant, cards: Cards) -> Participant:
-    """The same seat, with what is known of the price of its model. One that nobody published stays
-    unknown when another model takes the seat."""
+def marked(seat: Participant, cards: Cards, speaks: str = "") -> Participant:
+    """The same seat, with what is known of the price of the model that `speaks` for it: its first
+    choice, unless said. One that nobody published stays unknown when another takes the seat."""
     if seat.is_human:
         return seat
-    card = cards(seat.model)
-    local = card.local and not _here(seat.model)
+    card = cards(speaks or seat.model)
+    local = all(cards(one).local for one in seat.choices) and not _here(seat)
     unpriced = seat.unpriced
     if not priced(card) and card.model not in unpriced:
         unpriced = (*unpriced, card.model)
@@ -61,8 +61,8 @@ def is_local(debate: Debate) -> bool:
 
 
 def runs_here(seat: Participant) -> bool:
-    return seat.local or seat.is_human or _here(seat.model)
+    return seat.local or seat.is_human or _here(seat)
 
 
-def _here(model: str) -> bool:
-    return model.partition(":")[0] == HERE
+def _here(seat: Participant) -> bool:
+    return all(model.partition(":")[0] == HERE for model in seat.choices)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from moot.core.debate import HUMAN, Debate, Jury, Limits, Participant, Turn
-from moot.core.effort import bare, joined, parted
+from moot.core.effort import BETWEEN, bare, joined, parted
 from moot.core.format import Effort, Format
 from moot.core.legs import legs_of
 from moot.errors import (
@@ -19,6 +19,7 @@ from moot.errors import (
 )
 
 UNDERSTUDY = "local:understudy"
+MAX_CHOICES = 4
 OWN = "own"
 """In place of the model that writes reports: one of each debate's own models."""
 
@@ -66,7 +67,7 @@ _FAMILIES = {
 def family(model: str) -> str:
     """Models of one family tend to make the same mistakes: it is who made a model, as far as its
     name tells, and otherwise who serves it."""
-    provider, _, name = bare(model).partition(":")
+    provider, _, name = bare(choices(model)[0]).partition(":")
     known = (made_by for mark, made_by in _FAMILIES.items() if mark in name.casefold())
     return next(known, provider)
 
@@ -146,10 +147,49 @@ def _given(
     return voiced(seat, model)
 
 
+def choices(model: str) -> tuple[str, ...]:
+    """The models in "first|second", in the order in which they are tried."""
+    return tuple(one.strip() for one in model.split(BETWEEN))
+
+
+def check_choices(models: Sequence[str]) -> None:
+    """Refuse choices of which one would never help."""
+    if len(models) > MAX_CHOICES:
+        raise InputError(
+            f"{len(models)} models for one seat are too many; {MAX_CHOICES} is the most.", "model"
+        )
+    names = list(map(bare, models))
+    if len(set(names)) < len(names):
+        twice = next(one for one in names if names.count(one) > 1)
+        raise InputError(
+            f"{twice} is named twice. A second choice speaks if the first cannot: name another.",
+            "model",
+        )
+
+
+def only(model: str) -> str:
+    """A model where second choices have no place: a report can be asked for again."""
+    if BETWEEN in model:
+        raise InputError("One model writes a report: name one, without a second choice.", "model")
+    return model
+
+
 def voiced(seat: Participant, model: str) -> Participant:
-    """The seat with that "provider:name@effort"; an effort of its own stays if that names none."""
-    name, effort = parted(model)
-    return replace(seat, model=name, effort=effort or seat.effort)
+    """The seat with that "provider:name@effort", and those after a | as its further choices. An
+    effort of its own stays if the first names none."""
+    first, *others = choices(model)
+    name, effort = parted(first)
+    return replace(seat, model=name, effort=effort or seat.effort, instead=tuple(others))
+
+
+def stood_in(seat: Participant, model: str) -> bool:
+    """Whether that model, which spoke for the seat, is not its first choice."""
+    return model != seat.model and any(_is(model, choice) for choice in seat.choices[1:])
+
+
+def _is(model: str, choice: str) -> bool:
+    """A provider alone is a choice too: which model that is shows when it speaks."""
+    return model == choice or (":" not in choice and model.startswith(f"{choice}:"))
 
 
 def _judges(rules: Format) -> set[str]:
@@ -175,7 +215,9 @@ def check_prices(
     if limits.max_cost_usd is None:
         return None
     called = [one for one in seats if not one.is_human]
-    unknown = [(one.name, one.model) for one in called if not priced(cards(one.model))]
+    unknown = [
+        (one.name, model) for one in called for model in one.choices if not priced(cards(model))
+    ]
     if writer and not priced(cards(writer)):
         unknown.append(("the report", writer))
     if not unknown:
@@ -183,9 +225,10 @@ def check_prices(
     name, model = unknown[0]
     if limits.allow_unpriced:
         models = ", ".join(dict.fromkeys(model for _, model in unknown))
+        names = ", ".join(dict.fromkeys(name for name, _ in unknown))
         return (
             f"{WARN_UNPRICED}: the price of {models} is not known, so max_cost_usd does not count "
-            f"what it costs ({', '.join(name for name, _ in unknown)})."
+            f"what it costs ({names})."
         )
     who = "MOOT_REPORT_MODEL lets" if name == "the report" else f"{name} speaks with"
     does = " write the report" if name == "the report" else ""

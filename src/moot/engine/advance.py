@@ -25,6 +25,7 @@ from moot.core.events import Speech
 from moot.core.ladder import Way
 from moot.core.moves import Then
 from moot.core.prompts import Heard
+from moot.core.retry import RetryDecision
 from moot.core.schedule import Finish, Step, Wave
 from moot.core.status import RUNNABLE
 from moot.core.times import iso
@@ -292,8 +293,8 @@ class Advancer:
                 await self._give_up(run, ahead.steps[0])
                 return ()
         if self._waits_elsewhere(run):
-            until, tries = self._clock.now() + run.wait, tuple(run.tries.items())
-            await self._ledger.commit(run, lambda row: moves.wait(row, fence, until, tries, at))
+            until = self._clock.now() + run.wait
+            await self._ledger.commit(run, lambda row: moves.wait(row, fence, until, at))
             return ()
         if limits.bounded(debate.limits):
             purse = Purse(debate, run.heard.turns, partial(self._voice.estimate, run))
@@ -357,48 +358,70 @@ class Advancer:
             usage = reply.usage.with_calls(0)
             ended = Ended(attempt.n, "ok", self._at(), model=reply.model, usage=usage)
             await self._commit_turn(run, spoken, ended)
-            run.tries.pop(step.key, None)
-            run.repairs.pop(step.key, None)
-            run.mended.discard(step.key)
-            run.widened.discard(step.key)
+            run.told(step.key)
             failpoints.hit("committed")
 
     async def _failed(
         self, run: Run, attempt: Attempt, error: ProviderError, speech: Speech
     ) -> None:
-        """Try again later, pause for a person, or go on without this turn."""
+        """Try again later, let the seat's next choice speak, pause for a person, or go on without
+        this turn."""
         step, fence, at = attempt.step, run.hand.fence, self._at()
-        key, seat = step.key, run.debate.seat(step.actor)
-        tried = run.tries[key] = run.tries.get(key, 0) + 1
+        key, seat, before = step.key, run.debate.seat(step.actor), run.debate.tried(step.key)
+        tried = replace(before, calls=before.calls + 1)
         usage = usage_of(error)
         run.spent[key] = run.spent.get(key, NO_USAGE) + replace(usage, calls=1)
         ended = Ended(attempt.n, "failed", at, error_code=error.code, usage=usage)
-        log.info("%s: %s failed, try %d: %s", run.debate.id, step.actor, tried, error.code)
-        decision = retry.decide(error, tried, key in run.mended, key in run.widened)
-        if isinstance(error, ProviderShapeError | ProviderEchoError):
-            run.repairs[key] = error
-            if not decision.widen:  # who was cut was not wrong
-                run.mended.add(key)
-        if decision.wait is None:
-            self._voice.withdraw(speech)
-        if decision.wait is not None:
-            self._voice.cut_off(run, step, speech, error.code, tried + 1)
-            run.wait = max(run.wait, decision.wait)
-            if decision.shrink:
-                self._voice.shrink(run, step)
-            if decision.widen:
-                run.widened.add(key)
-            await self._ledger.settle(run, ended, lambda row: moves.fail_attempt(row, fence, ended))
+        log.info("%s: %s failed, try %d: %s", run.debate.id, step.actor, tried.calls, error.code)
+        others = tried.choice + 1 < len(seat.choices)
+        decision = retry.decide(error, tried.calls, key in run.mended, key in run.widened, others)
+        if decision.onward:
+            await self._go_over(run, attempt, ended, speech)
+        elif decision.wait is not None:
+            self._voice.cut_off(run, step, speech, error.code, tried.calls + 1)
+            self._prepare(run, step, error, decision)
+            await self._ledger.settle(
+                run, ended, lambda row: moves.fail_attempt(row, fence, ended, key, tried)
+            )
         elif _pauses(run.debate, step):
-            words = _mend(run.debate, step, error)
-            failure = Failure(error.code, words, seat.id, seat.model, tried, at)
+            self._voice.withdraw(speech)
+            words, calls = _mend(run.debate, step, error), max(run.spent[key].calls, tried.calls)
+            failure = Failure(error.code, words, seat.id, attempt.model, calls, at)
             await self._ledger.settle(
                 run, ended, lambda row: moves.pause_for(row, fence, failure, ended)
             )
         else:
+            self._voice.withdraw(speech)
             spent, why = run.spent.pop(key), {"errorMessage": error.message}
-            spoken = Spoken(step, "", seat.model, attempt.started_at, spent, {**why}, error.code)
+            spoken = Spoken(step, "", attempt.model, attempt.started_at, spent, {**why}, error.code)
             await self._commit_turn(run, spoken, ended)
+
+    def _prepare(self, run: Run, step: Step, error: ProviderError, decision: RetryDecision) -> None:
+        """What the next try of a step is to know of this one."""
+        if isinstance(error, ProviderShapeError | ProviderEchoError):
+            run.repairs[step.key] = error
+            if not decision.widen:  # who was cut was not wrong
+                run.mended.add(step.key)
+        run.wait = max(run.wait, decision.wait or 0.0)
+        if decision.shrink:
+            self._voice.shrink(run, step)
+        if decision.widen:
+            run.widened.add(step.key)
+
+    async def _go_over(self, run: Run, attempt: Attempt, ended: Ended, speech: Speech) -> None:
+        """The seat's next choice speaks the step, as if it were the first to be asked."""
+        step, fence = attempt.step, run.hand.fence
+        choice, seat = run.debate.tried(step.key).choice + 1, run.debate.seat(step.actor)
+        after, code = seat.choices[choice], str(ended.error_code)
+        seat = self._voice.priced(seat, after)
+        words = retry.gave_way(seat.name, attempt.model, after, code)
+        self._voice.cut_off(run, step, speech, code, 1)
+        run.told(step.key)
+        await self._ledger.settle(
+            run,
+            ended,
+            lambda row: moves.fail_over(row, fence, ended, step.key, choice, seat, words),
+        )
 
     async def _give_up(self, run: Run, step: Step) -> None:
         """A step in which one worker after the other was lost: the failure rule decides."""
@@ -408,12 +431,13 @@ class Advancer:
         why = f"{lost} workers were lost one after another while {seat.name} spoke."
         if _pauses(run.debate, step):
             words = f"{why} Look into their logs for the reason, then restart the speaker."
-            failure = Failure(LOST_CODE, words, seat.id, seat.model, lost, at)
+            failure = Failure(LOST_CODE, words, seat.id, run.debate.voice(step.key), lost, at)
             await self._ledger.commit(run, lambda row: moves.give_up(row, fence, failure, at))
             return
         data: dict[str, object] = {"errorMessage": why}
+        model = run.debate.voice(step.key)
         await self._commit_turn(
-            run, Spoken(step, "", seat.model, at, data=data, error_code=LOST_CODE), None
+            run, Spoken(step, "", model, at, data=data, error_code=LOST_CODE), None
         )
 
     async def _commit_turn(self, run: Run, spoken: Spoken, ended: Ended | None) -> None:
@@ -452,16 +476,15 @@ def _stalled(trouble: Exception, at: str) -> Failure:
 
 def _mend(debate: Debate, step: Step, error: ProviderError) -> str:
     """What went wrong with a speaker, and all that a person can do about it."""
+    seat, said = debate.seat(step.actor), error.message
+    if seat.instead:
+        said = f"None of {seat.name}'s {len(seat.choices)} models answered. The last: {said}"
     if error.code != ProviderTimeoutError.code:
-        return error.message
+        return said
     longer = limits.longer(limits.silence(step.seconds, debate.limits))
     if longer is None:
-        return (
-            f"{error.message} It has the longest time that there is; another model may be faster."
-        )
-    return (
-        f"{error.message} To give it more time, raise max_turn_seconds to {longer:g} when you do."
-    )
+        return f"{said} It has the longest time that there is; another model may be faster."
+    return f"{said} To give it more time, raise max_turn_seconds to {longer:g} when you do."
 
 
 def _name(trouble: Exception) -> str:

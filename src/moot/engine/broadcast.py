@@ -7,7 +7,6 @@ from typing import Any
 from moot.core import request, voices
 from moot.core.change import Change
 from moot.core.debate import Debate, Participant
-from moot.core.effort import bare
 from moot.core.format import Format
 from moot.core.ids import check_id
 from moot.core.status import FINAL
@@ -296,7 +295,10 @@ class Stations(Collection[Station]):
             if {"limits", "agents"} & set(asked) and tried.limits.max_cost_usd is not None:
                 pool = [agents[one] for one in made.agents if one in agents]
                 seats = [
-                    Participant(id=one.id, name=one.name, model=bare(self._normalize(one.model)[0]))
+                    voices.voiced(
+                        Participant(id=one.id, name=one.name, model=""),
+                        self._normalize(one.model)[0],
+                    )
                     for one in pool
                     if one.model
                 ]

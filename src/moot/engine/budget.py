@@ -29,7 +29,8 @@ def check_budget(debate: Debate, cards: Callable[[str], ModelCard]) -> None:
         return
 
     def at_most(step: Step, of: Debate, more: int) -> Estimate:
-        return most(step, of, heard, cards(of.seat(step.actor).model), more)
+        seat = of.seat(step.actor)
+        return limits.dearest(most(step, of, heard, cards(one), more) for one in seat.choices)
 
     purse = Purse(going, heard.turns, at_most)
     if not isinstance(purse.look(ahead), Wave):

@@ -58,7 +58,6 @@ from moot.ports import (
     Found,
     Line,
     Listener,
-    ModelCard,
     Moot,
     Offers,
     Once,
@@ -352,15 +351,17 @@ class Service(Moot):
                 go=True,
             )
         canonical, _ = self._voices.normalize(model)
-        if wrong := await self._voices.wrong([canonical]):
+        models = [bare(one) for one in voices.choices(canonical)]
+        if wrong := await self._voices.wrong(models):
             raise InputError(next(iter(wrong.values())), "model")
-        if voices.family(canonical) == "local":
+        if "local" in map(voices.family, models):
             await self._voices.look()
-        card = await asyncio.to_thread(self._voices.card, canonical)
+        found = await asyncio.to_thread(lambda: {one: self._voices.card(one) for one in models})
 
         def move(row: Debate, at: str) -> Change:
-            doubt = _doubt(row, canonical, card) if row.failure and row.failure.actor else None
-            return verbs.retry(row, canonical, doubt, at, max_turn_seconds, lambda _: card)
+            failed = row.failure and row.failure.actor
+            doubt = _doubt(row, canonical, found.__getitem__) if failed else None
+            return verbs.retry(row, canonical, doubt, at, max_turn_seconds, found.__getitem__)
 
         return await self._verb(debate_id, move, go=True)
 
@@ -527,7 +528,7 @@ class Service(Moot):
         return await self._reporter.read(debate_id)
 
     async def remake_report(self, debate_id: str, model: str | None = None) -> dict[str, Any]:
-        canonical = self._voices.normalize(model)[0] if model else None
+        canonical = self._voices.normalize(voices.only(model))[0] if model else None
         await self.get(debate_id)
         return await self._reporter.make(debate_id, canonical)
 
@@ -801,18 +802,18 @@ def _no_verdict(debate: Debate) -> str:
     return f"{why} If somebody spoke, `moot rejudge {debate.id}` has a jury judge it."
 
 
-def _doubt(debate: Debate, model: str, card: ModelCard) -> str | None:
+def _doubt(debate: Debate, model: str, cards: voices.Cards) -> str | None:
     """What is doubtful about another model for the seat that failed."""
     failed = debate.failure.actor if debate.failure else ""
     seat = voices.voiced(debate.seat(failed), model)
     try:
-        doubt = voices.check_prices(debate.limits, [seat], lambda _: card)
+        doubt = voices.check_prices(debate.limits, [seat], cards)
     except InputError as error:
         raise InputError(error.message, "model") from None
     host = seat if debate.host and debate.host.id == failed else None
-    doubt = doubt or voices.weak_host(debate.rules, host, lambda _: card)
+    doubt = doubt or voices.weak_host(debate.rules, host, cards)
     asked = (seat.effort or "none") != "none"
-    return doubt or (voices.thoughtless([seat.model], lambda _: card) if asked else None)
+    return doubt or (voices.thoughtless([seat.model], cards) if asked else None)
 
 
 def _spelt(normalize: request.Normalize, wrong: Mapping[str, str]) -> request.Normalize:
@@ -820,8 +821,9 @@ def _spelt(normalize: request.Normalize, wrong: Mapping[str, str]) -> request.No
 
     def read(model: str) -> tuple[str, str | None]:
         canonical, warning = normalize(model)
-        if sentence := wrong.get(bare(canonical)):
-            raise InputError(sentence, "model")
+        for one in voices.choices(canonical):
+            if sentence := wrong.get(bare(one)):
+                raise InputError(sentence, "model")
         return canonical, warning
 
     return read if wrong else normalize
@@ -838,4 +840,4 @@ def _named(asked: Mapping[str, Any]) -> list[str]:
     jurors: Any = cast(Mapping[str, Any], jury).get("models") if isinstance(jury, Mapping) else ()
     models: list[Any] = [seat.get("model") for seat in seats]
     models += jurors if isinstance(jurors, list | tuple) else ()
-    return [one for one in models if isinstance(one, str)]
+    return [part for one in models if isinstance(one, str) for part in voices.choices(one)]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from moot.core import answers, echo, limits, moves, prompts, schedule
+from moot.core import answers, echo, limits, moves, prices, prompts, schedule
 from moot.core.change import Attempt, Change, Ended, FencedError
 from moot.core.clean import clean, visible
 from moot.core.debate import Debate, Participant, StepKey, Turn, Usage
@@ -23,6 +23,7 @@ from moot.core.voices import UNDERSTUDY
 from moot.engine.calls import Patience, used
 from moot.engine.lease import Hand
 from moot.errors import (
+    ProviderAbsentError,
     ProviderEchoError,
     ProviderEmptyError,
     ProviderError,
@@ -48,11 +49,11 @@ class Run:
     debate: Debate
     heard: Heard
     begun: tuple[Attempt, ...] = ()  # calls of the next wave that are on record already
-    tries: dict[StepKey, int] = field(default_factory=dict[StepKey, int])
     spent: dict[StepKey, Usage] = field(default_factory=dict[StepKey, Usage])
     repairs: dict[StepKey, ProviderError] = field(default_factory=dict[StepKey, ProviderError])
     mended: set[StepKey] = field(default_factory=set[StepKey])  # that were told what is wrong
-    windows: dict[str, int] = field(default_factory=dict[str, int])  # that proved smaller, by seat
+    windows: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    """Those that proved smaller, by seat and model."""
     widened: set[StepKey] = field(default_factory=set[StepKey])  # that were cut: they get more room
     wait: float = 0.0  # before the next try
     cut: dict[StepKey, Speech] = field(default_factory=dict[StepKey, Speech])
@@ -61,8 +62,7 @@ class Run:
 
     @classmethod
     def of(cls, hand: Hand, claimed: Change, heard: Heard) -> "Run":
-        debate = claimed.debate
-        return cls(hand, debate, heard, claimed.started, dict(debate.tries))
+        return cls(hand, claimed.debate, heard, claimed.started)
 
     def tokens(self, step: Step, window: int) -> int:
         """The tokens that a step's answer may take, its thoughts aside."""
@@ -71,12 +71,17 @@ class Run:
 
     def forget(self) -> None:
         """Another wave comes next than the one that was tried."""
-        self.tries.clear()
         self.spent.clear()
         self.repairs.clear()
         self.mended.clear()
         self.widened.clear()
         self.wait = 0.0
+
+    def told(self, key: StepKey) -> None:
+        """A step is over, or another model speaks it: what went wrong before is of no concern."""
+        self.repairs.pop(key, None)
+        self.mended.discard(key)
+        self.widened.discard(key)
 
     def answers_beside(self, step: Step, data: dict[str, object] | None) -> Said:
         """The answers of a step's round, its own among them, if its stage may end in agreement.
@@ -156,15 +161,15 @@ class Voice:
     async def _speak(self, run: Run, attempt: Attempt, speech: Speech) -> Reply:
         debate, step = run.debate, attempt.step
         seat = debate.seat(step.actor)
-        card = self._speaker.card(seat.model)
+        card = self._speaker.card(attempt.model)
         given = _choices(step, debate, run.heard.turns)
         messages, heard = self._prompt(run, step)
         wrong = run.repairs.get(step.key)
         seconds = limits.silence(step.seconds, debate.limits)
         call = Call(
-            model=seat.model,
+            model=attempt.model,
             messages=messages,
-            max_tokens=run.tokens(step, self._window(run, step, seat)),
+            max_tokens=run.tokens(step, self._window(run, step)),
             seconds=seconds,
             longest=seconds * WHOLE * limits.WIDER if step.key in run.widened else None,
             debate=debate,
@@ -179,6 +184,7 @@ class Voice:
             self._bus.publish(speech.so_far(iso(self._clock.now())))
         reply = await self._call_out(run, attempt, call, speech)
         try:
+            _check_voice(run, seat, attempt.model, reply)
             return self._read(run, step, reply, small=card.small, again=wrong is not None)
         except ProviderError:
             raise
@@ -191,15 +197,16 @@ class Voice:
             ) from None
 
     def _prompt(self, run: Run, step: Step) -> tuple[tuple[Message, ...], tuple[Turn, ...]]:
-        window = self._window(run, step, run.debate.seat(step.actor))
+        window = self._window(run, step)
         room, wrong = run.tokens(step, window), run.repairs.get(step.key)
         return _prompt(step, run.debate, run.heard, window, room, wrong)
 
-    def _window(self, run: Run, step: Step, seat: Participant) -> int:
+    def _window(self, run: Run, step: Step) -> int:
         """The tokens that prompt and answer may take together, beside what the model thinks."""
-        card = self._speaker.card(seat.model)
+        model = run.debate.voice(step.key)
+        card = self._speaker.card(model)
         thinking = limits.thinking(step.effort, card.least, card.window)
-        return run.windows.get(seat.id, card.window - thinking.tokens)
+        return run.windows.get((step.actor, model), card.window - thinking.tokens)
 
     async def _call_out(self, run: Run, attempt: Attempt, call: Call, speech: Speech) -> Reply:
         """The call itself: bounded in time, and called off when the debate is lost."""
@@ -276,7 +283,6 @@ class Voice:
         """What is kept of an answer. A small model may say what was said before, and is asked once
         `again`; less is expected of it."""
         debate, seat = run.debate, run.debate.seat(step.actor)
-        _check_voice(run, seat, reply)
         if step.answer != "text":
             return _shaped(step, reply, debate, run.heard.turns, small=small)
         others = [other.name for other in debate.seats if other.id != seat.id]
@@ -294,18 +300,30 @@ class Voice:
 
     def estimate(self, run: Run, step: Step, debate: Debate, more: int) -> Estimate:
         """What a step may take at the most: a model that can think may use all that its effort
-        allows. The step may be of the debate as it would be otherwise, and read `more` tokens."""
-        seat = debate.seat(step.actor)
-        card, window = self._speaker.card(seat.model), run.windows.get(seat.id)
+        allows. The step may be of the debate as it would be otherwise, and read `more` tokens. Of
+        the models that may still speak it, the dearest counts."""
         wider, wrong = step.key in run.widened, run.repairs.get(step.key)
-        return most(step, debate, run.heard, card, more, window=window, wider=wider, wrong=wrong)
+        seat, now = debate.seat(step.actor), debate.tried(step.key).choice
+
+        def of(choice: int) -> Estimate:
+            model, effort = seat.choices[choice], seat.effort_of(choice, step.effort)
+            card, window = self._speaker.card(model), run.windows.get((step.actor, model))
+            return most(
+                replace(step, effort=effort), debate, run.heard, card, more,
+                window=window, wider=wider, wrong=wrong,
+            )  # fmt: skip
+
+        return limits.dearest(of(choice) for choice in range(now, len(seat.choices)))
+
+    def priced(self, seat: Participant, model: str) -> Participant:
+        """The seat, once that model speaks for it: its price may not be known."""
+        return prices.marked(seat, self._speaker.card, model)
 
     def shrink(self, run: Run, step: Step) -> None:
         """The next prompt of this seat is half as long: its model's window proved smaller."""
-        seat = run.debate.seat(step.actor)
-        window = self._window(run, step, seat)
+        place, window = (step.actor, run.debate.voice(step.key)), self._window(run, step)
         messages, _ = self._prompt(run, step)
-        run.windows[seat.id] = min(window, prompts.size(messages)) // 2
+        run.windows[place] = min(window, prompts.size(messages)) // 2
 
 
 def most(
@@ -378,10 +396,16 @@ def _stated(value: Any) -> Any:
     return {key: _stated(one) for key, one in given.items() if one is not None}
 
 
-def _check_voice(run: Run, seat: Participant, reply: Reply) -> None:
-    """The understudy does not step in for a model that has spoken: its server is gone."""
-    if reply.model != UNDERSTUDY or seat.model == UNDERSTUDY:
+def _check_voice(run: Run, seat: Participant, asked: str, reply: Reply) -> None:
+    """The understudy does not step in for a model that has spoken, because its server is gone; nor
+    for one that failed, unless it is asked for by its name."""
+    if reply.model != UNDERSTUDY or asked == UNDERSTUDY:
         return
+    if asked != seat.model:
+        raise ProviderAbsentError(
+            f"There is no local model to speak for {seat.name}. Start a server, or fetch a model "
+            "with `moot model fetch`, then restart the speaker."
+        )
     voices = {turn.model for turn in run.heard.turns if turn.actor == seat.id and turn.text}
     if voices - {UNDERSTUDY}:
         raise ProviderUnavailableError(

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from moot.core.effort import joined, parted
+from moot.core.effort import BETWEEN, joined, parted
+from moot.core.voices import check_choices, choices
 from moot.errors import InputError
 
 LOCAL = "local"
@@ -102,14 +103,20 @@ class Table:
         return next((one for one in self if wanted in (one.name, *one.aliases)), None)
 
     def normalize(self, model: str) -> tuple[str, str | None]:
-        """The canonical "provider:name@effort"; there is never a warning, see `Router.bend`.
+        """The canonical "provider:name@effort", or "first|second" of them; there is never a
+        warning, see `Router.bend`.
 
         A bare provider gives its default model. A bare `local` stays: what it means is found out
         when it speaks. An unknown provider is an InputError that names the nearest one.
         """
+        named = [self._canonical(one) for one in choices(model)]
+        check_choices(named)
+        return BETWEEN.join(named), None
+
+    def _canonical(self, model: str) -> str:
         bare, effort = parted(model)
         vendor, name = self.resolve(bare)
-        return joined(f"{vendor.name}:{name}" if name else vendor.name, effort), None
+        return joined(f"{vendor.name}:{name}" if name else vendor.name, effort)
 
     def resolve(self, model: str) -> tuple[Vendor, str]:
         """Whose a "provider:name" is, and the name: that of the default model if there is none."""

@@ -13,8 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moot.core.effort import bare, joined, parted
-from moot.core.voices import UNDERSTUDY
+from moot.core.effort import BETWEEN, bare, joined, parted
+from moot.core.voices import UNDERSTUDY, check_choices, choices
 from moot.errors import (
     WARN_PROVIDER_NORMALIZED,
     InputError,
@@ -163,8 +163,14 @@ class Router:
     async def bend(self, model: str) -> tuple[str, str | None]:
         """Like the table's `normalize`, but an unknown provider becomes `local`, with a warning.
 
-        The name is kept if a local server can be asked for it.
+        The name is kept if a local server can be asked for it. Of several choices, each is bent.
         """
+        bent = [await self._bend(one) for one in choices(model)]
+        named = [one for one, _ in bent]
+        check_choices(named)
+        return BETWEEN.join(named), next((warning for _, warning in bent if warning), None)
+
+    async def _bend(self, model: str) -> tuple[str, str | None]:
         asked, effort = parted(model)
         provider, name = split(asked)
         if self._table.find(provider):
@@ -276,7 +282,7 @@ class Router:
             await clients.aclose()
 
     def _resolve(self, model: str) -> tuple[Vendor, str]:
-        return self._table.resolve(bare(model or self.defaults()[0]))
+        return self._table.resolve(bare(choices(model or self.defaults()[0])[0]))
 
     def _own(self, name: str, server: Server | None) -> Model | None:
         """The model of this machine, if it is what is meant: no server was set or found, or none

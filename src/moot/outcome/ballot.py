@@ -29,6 +29,11 @@ class Vote:
     ballots: tuple[Turn, ...]  # those it cast after the debate
 
     @property
+    def models(self) -> tuple[str, ...]:
+        """Those that really voted: another may have stood in for one of its ballots."""
+        return tuple(dict.fromkeys(turn.model for turn in self.ballots))
+
+    @property
     def flipped(self) -> bool:
         """Whether its choice changed with the order."""
         return None not in (self.choice, self.swapped) and self.choice != self.swapped

@@ -90,12 +90,12 @@ def _spoke(debate: Debate, turns: Sequence[Turn]) -> set[str]:
 
 def overlaps(debate: Debate, turns: Sequence[Turn], cast: Sequence[Vote]) -> list[str]:
     """Models that debated and sat on the jury."""
-    return sorted({vote.model for vote in cast if vote.ballots} & _spoke(debate, turns))
+    return sorted({model for vote in cast for model in vote.models} & _spoke(debate, turns))
 
 
 def _one_family(debate: Debate, turns: Sequence[Turn], cast: Sequence[Vote]) -> list[str]:
     judged = _judges(debate, turns)
-    voted = {vote.model for vote in cast if vote.ballots}
+    voted = {model for vote in cast for model in vote.models}
     spoke = _spoke(debate, turns)
     families = {family(model) for model in (*spoke, *voted)}
     if len(families) != 1 or not spoke or not (voted or judged):

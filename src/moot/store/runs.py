@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import ARRAY, Text, bindparam, func, select, text, update
 
-from moot.core.debate import Cursor, Debate, Decision, Participant, Phase, StepKey
+from moot.core.debate import Cursor, Debate, Decision, Participant, Phase, StepKey, Tried
 from moot.core.format import Format, digest, from_json, to_json
 from moot.core.ids import number as place_of
 from moot.errors import NotFoundError
@@ -36,6 +36,7 @@ _AT_REST = (
     "participants", "host", "warnings", "stop_reason", "stop_requested_at", "wanted", "failure",
     "files_seq", "ended_at", "phases", "outcome", "tries", "jury", "limits",
 )  # fmt: skip
+_CHOICE = 100  # in the number of failed calls, see `_number`
 _OUTCOME = [field.name for field in fields(Decision)]
 _cursor = itemgetter("next_round", "next_stage", "next_actor", "next_target", "wave_done")
 _SAME = same(
@@ -250,7 +251,7 @@ def _at_rest(debate: Debate) -> dict[str, Any]:
         "warnings": codec.dumps(list(debate.warnings)),
         "failure": codec.dumps(codec.plain(debate.failure)) if debate.failure else None,
         "phases": codec.dumps([codec.plain(phase) for phase in debate.phases]),
-        "tries": codec.dumps(debate.tries),
+        "tries": codec.dumps([(key, _number(tried)) for key, tried in debate.tries]),
         "jury": codec.dumps(codec.plain(debate.jury)) if debate.jury else None,
         "limits": codec.dumps(codec.plain(debate.limits)),
         **dict(zip(_OUTCOME, outcome, strict=True)),
@@ -301,8 +302,17 @@ def _warnings(text_: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _tries(text_: str) -> tuple[tuple[StepKey, int], ...]:
-    return tuple(((number, actor, target), n) for (number, actor, target), n in json.loads(text_))
+def _tries(text_: str) -> tuple[tuple[StepKey, Tried], ...]:
+    return tuple(
+        ((number, actor, target), Tried(n % _CHOICE, n // _CHOICE))
+        for (number, actor, target), n in json.loads(text_)
+    )
+
+
+def _number(tried: Tried) -> int:
+    """One number, as a moot reads it that knows no second choices and may work on the same
+    database: to that one, too many calls have failed for another."""
+    return tried.calls + _CHOICE * tried.choice
 
 
 @lru_cache(maxsize=1024)
