@@ -130,6 +130,7 @@ def providers(settings: Settings) -> Providers:
         settings.model,
         table=table,
         more={one.name: _given(settings, one.reads) for one in table if one.reads},
+        environment=settings.program_environment,
     )
 
 

@@ -112,6 +112,9 @@ class Settings(BaseSettings):
     pip_config_file: Path | None = Field(default=None, validation_alias="PIP_CONFIG_FILE")
     demo_model: str | None = None  # what `make run` fetches; none: nothing
 
+    # what command-line programs that speak for seats get to see
+    program_environment: Mapping[str, str] = Field(default={}, repr=False)
+
     # of the providers, by the variables that their rows name
     provider_keys: Mapping[str, SecretStr] = {}
     provider_urls: Mapping[str, Address] = {}
@@ -126,8 +129,9 @@ class Settings(BaseSettings):
         named = [one.url for one in table if one.url and one.name != LOCAL]
         urls = {name: values[name] for name in named if values.get(name)}
         more = {name: values[name] for one in table for name in one.reads if values.get(name)}
+        seen = {name: value for name, value in environ.items() if _is_seen(name)}
         told = {"provider_keys": keys, "provider_urls": urls, "provider_more": more}
-        return told | given
+        return {**told, "program_environment": seen, **given}
 
     @field_validator("home")
     @classmethod
@@ -214,6 +218,18 @@ def webhook_key(variable: str) -> bytes | None:
     except ValueError:
         return None
     return key if len(key) >= MIN_HOOK_SECRET else None
+
+
+_SEEN = frozenset(
+    "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TERM CLAUDE_CONFIG_DIR CODEX_HOME "
+    "CLAUDE_CODE_OAUTH_TOKEN SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS HTTP_PROXY HTTPS_PROXY "
+    "ALL_PROXY NO_PROXY".split()
+)
+"""What a program may know of the environment: no vendor's key, so that its subscription is used."""
+
+
+def _is_seen(name: str) -> bool:
+    return name.upper() in _SEEN or name.startswith(("LC_", "XDG_"))
 
 
 def _key(text: str) -> bytes:

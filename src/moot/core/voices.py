@@ -62,6 +62,8 @@ _FAMILIES = {
     "llama": "llama", "qwen": "qwen", "kimi": "moonshot", "glm": "zai",
 }  # fmt: skip
 """Whose models they are, by what their names hold: many providers serve models of others."""
+_PROGRAMS = {"claude-code": "claude", "codex": "openai"}
+"""Whose models speak through a program, whichever they are."""
 
 
 def family(model: str) -> str:
@@ -69,7 +71,7 @@ def family(model: str) -> str:
     name tells, and otherwise who serves it."""
     provider, _, name = bare(choices(model)[0]).partition(":")
     known = (made_by for mark, made_by in _FAMILIES.items() if mark in name.casefold())
-    return next(known, provider)
+    return next(known, _PROGRAMS.get(provider, provider))
 
 
 def spread(

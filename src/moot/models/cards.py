@@ -45,6 +45,8 @@ def vendor_card(row: Vendor, name: str) -> ModelCard:
 
 def _least(row: Vendor, name: str) -> Effort | None:
     """The least that a model of that name thinks, as the library knows it."""
+    if row.command:
+        return "low"
     maker = row.thinks
     if maker == _BY_NAME:
         found = _MAKER.match(name)

@@ -14,6 +14,7 @@ from pydantic_ai import exceptions as ai
 
 from moot.core.debate import Usage
 from moot.errors import (
+    ProviderAbsentError,
     ProviderAuthError,
     ProviderContextError,
     ProviderEmptyError,
@@ -107,6 +108,26 @@ NOT_ACCEPTED = Said(
 )
 
 
+# of programs that run on this machine
+NOT_INSTALLED = Said(
+    ProviderAbsentError,
+    "{Who} is not installed here: `{command}` is not on the PATH. "
+    "Install it with `{install}`, then restart the speaker.",
+)
+NOT_STARTED = Said(ProviderAbsentError, "{Who} could not be started. Run `{command} --version`.")
+NOT_LOGGED_IN = Said(
+    ProviderAuthError,
+    "{Who} is not logged in. Run `{login}` as the user that runs moot, then restart the speaker.",
+)
+NO_ANSWER = Said(
+    ProviderUnavailableError,
+    "{Who} ended without an answer. Run `{command}` by hand to see why, then restart the speaker.",
+)
+TOO_MUCH_SAID = Said(
+    ProviderInvalidError, f"{{Who}} wrote far more than an answer can hold. {_AGAIN}"
+)
+
+
 def _mend(vendor: Vendor) -> str:
     """What helps if it cannot be reached."""
     if not vendor.local:
@@ -144,6 +165,9 @@ class Failures:
                 seen=f" (status {status})" if status else "",
                 wait=f"Wait {math.ceil(retry_after)} seconds" if retry_after else "Wait a little",
                 mend=_mend(vendor),
+                command=vendor.command,
+                install=vendor.install,
+                login=vendor.login,
             ),
             retry_after=retry_after,
             input_tokens=spent.input_tokens,

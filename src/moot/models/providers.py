@@ -59,6 +59,9 @@ class Vendor(BaseModel):
     instead: tuple[str, ...] = ()
     asks: str = ""
     extra: str = ""
+    command: str = ""
+    install: str = ""
+    login: str = ""
     settings: Mapping[str, Any] = {}
 
     @property
@@ -81,7 +84,7 @@ class Vendor(BaseModel):
     @property
     def local(self) -> bool:
         """Whether it is a server that somebody runs, and that needs neither a key nor money."""
-        return not self.keys and not self.reads and not self.priced
+        return not (self.keys or self.reads or self.priced or self.command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +188,8 @@ class Providers:
     more: Mapping[str, Mapping[str, str]] = field(
         default_factory=dict[str, Mapping[str, str]], repr=False
     )  # what its row `reads`, by provider
+    environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What command-line programs get to see: no key is in it."""
 
     def key(self, vendor: str) -> str | None:
         """The key, or None if there is none or it is blank."""

@@ -6,6 +6,7 @@ Importing this is cheap: the vendors' libraries are loaded by the first call tha
 import asyncio
 import logging
 import math
+import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -107,6 +108,8 @@ class Router:
             vendor, name = self._resolve(call.model)
         except InputError as error:
             raise ProviderUnknownModelError(error.message) from None
+        if vendor.command:
+            return await self._run(vendor, name, call, say)
         try:
             async with asyncio.timeout_at(began + call.seconds):
                 voice = await self._voice(vendor, name)
@@ -136,6 +139,14 @@ class Router:
             if near := await (await self._offering()).near(vendor, voice.name):
                 error.args = (error.message.replace('". ', f'". {near} ', 1),)
             raise
+
+    async def _run(self, vendor: Vendor, name: str, call: Call, say: Say) -> Reply:
+        """The answer of a command-line program."""
+        from moot.models import program  # it takes the sentences of vendors' errors, see _load
+
+        card, after = self.card(call.model), then(self.providers.place, call.debate.id)
+        known = self.providers.environment
+        return await program.speak(vendor, name, card, call, say, known, after)
 
     async def _hear(self, voice: "Line", call: Call, say: Say, began: float) -> Reply:
         """The answer. If the vendor refuses a call with an effort, the model may be one that cannot
@@ -201,7 +212,9 @@ class Router:
             vendor, name = self._resolve(model)
         except InputError:
             return False  # whoever reads it says so
-        if vendor.local or (vendor.key and not self.providers.reachable(vendor)):
+        if vendor.local or vendor.command:
+            return False
+        if vendor.key and not self.providers.reachable(vendor):
             return False
         return name not in known_names(vendor)
 
@@ -232,6 +245,7 @@ class Router:
         local = local or await self._describe_local()
         return [
             *(self._describe(one) for one in self._table if one.key and self._is_shown(one)),
+            *(one for row in self._table if row.command and (one := self._describe_program(row))),
             *[await self._describe_server(one) for one in own],
             *(ProviderStatus(name, False, name, why) for name, why in self._table.problems.items()),
             self._told_of(local),
@@ -424,6 +438,17 @@ class Router:
         """The variable that stands for a key."""
         told = self.providers.more.get(vendor.name, {})
         return next((name for name in vendor.instead if told.get(name)), "")
+
+    def _describe_program(self, vendor: Vendor) -> ProviderStatus | None:
+        """A command-line program, if it is installed; whether it is logged in, its call tells."""
+        path = shutil.which(vendor.command, path=self.providers.environment.get("PATH"))
+        if path is None:
+            return None
+        detail = f"`{vendor.command}` is installed. Seats take it only by its name, {vendor.name}."
+        models = vendor.offered or (vendor.name,)
+        return ProviderStatus(
+            vendor.name, True, vendor.name, detail, label=vendor.label, models=models
+        )
 
     async def _describe_local(self) -> ProviderStatus:
         server = await self._local.find()
