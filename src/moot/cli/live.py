@@ -248,6 +248,8 @@ def who_speaks(debate: Debate, found: Sequence[ProviderStatus], plan: Plan | Non
         voice = _voice(local if seat.model == "local" else seat.model)
         if seat.effort and voice != NOBODY:
             voice = f"{voice}, effort {seat.effort}"
+        if seat.instead:
+            voice = f"{voice}, else {', else '.join(map(_voice, seat.choices[1:]))}"
         name = "host" if seat is debate.host else seat.name
         seats.setdefault(voice, []).append(name)
     line = " · ".join(f"{', '.join(names)}: {voice}" for voice, names in seats.items())
@@ -267,4 +269,4 @@ def _voice(model: str) -> str:
     vendor = VENDORS.find(provider)
     if vendor is None or not name:
         return model
-    return f"{vendor.label if vendor.keys else vendor.name} ({name})"
+    return f"{vendor.label if vendor.keys or vendor.command else vendor.name} ({name})"
