@@ -221,9 +221,28 @@ def webhook_key(variable: str) -> bytes | None:
 
 
 _SEEN = frozenset(
-    "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TERM CLAUDE_CONFIG_DIR CODEX_HOME "
-    "CLAUDE_CODE_OAUTH_TOKEN SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS HTTP_PROXY HTTPS_PROXY "
-    "ALL_PROXY NO_PROXY".split()
+    [
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "TMPDIR",
+        "TERM",
+        "CLAUDE_CONFIG_DIR",
+        "CODEX_HOME",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "NODE_EXTRA_CA_CERTS",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+        "NO_PROXY",
+    ]
 )
 """What a program may know of the environment: no vendor's key, so that its subscription is used."""
 

@@ -68,7 +68,7 @@ class Catalogue:
 
     def _is_set(self, vendor: Vendor) -> bool:
         own = not vendor.url  # out of the user's file
-        if vendor.key:
+        if vendor.key or vendor.command:
             return self._providers.reachable(vendor)
         return own or vendor.name == LOCAL or self._providers.base_url(vendor.name) is not None
 

@@ -72,7 +72,7 @@ class Program(Protocol):
 
 def find(vendor: Vendor, environment: Mapping[str, str]) -> str | None:
     """Where the program is, if it is installed."""
-    return shutil.which(vendor.command, path=environment.get("PATH"))
+    return shutil.which(vendor.command, path=environment.get("PATH", ""))
 
 
 async def speak(

@@ -1,6 +1,7 @@
 """Who can speak: the providers of `providers.toml`, and how this machine reaches them."""
 
 import difflib
+import shutil
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -196,7 +197,9 @@ class Providers:
         return self.keys.get(vendor, "").strip() or None
 
     def reachable(self, vendor: Vendor) -> bool:
-        """Whether it has a key, or what stands for one."""
+        """Whether it has a key, or what stands for one; of a program, whether it is installed."""
+        if vendor.command:
+            return shutil.which(vendor.command, path=self.environment.get("PATH", "")) is not None
         told = self.more.get(vendor.name, {})
         return self.key(vendor.name) is not None or any(told.get(name) for name in vendor.instead)
 

@@ -6,7 +6,6 @@ Importing this is cheap: the vendors' libraries are loaded by the first call tha
 import asyncio
 import logging
 import math
-import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -441,8 +440,7 @@ class Router:
 
     def _describe_program(self, vendor: Vendor) -> ProviderStatus | None:
         """A command-line program, if it is installed; whether it is logged in, its call tells."""
-        path = shutil.which(vendor.command, path=self.providers.environment.get("PATH"))
-        if path is None:
+        if not self.providers.reachable(vendor):
             return None
         detail = f"`{vendor.command}` is installed. Seats take it only by its name, {vendor.name}."
         models = vendor.offered or (vendor.name,)
