@@ -12,6 +12,7 @@ from typing import Any
 from moot.core import prices, request, schedule, voices
 from moot.core.change import Change, join, turn_to
 from moot.core.debate import NO_USAGE, Cursor, Debate, Fork, Participant, Phase, Turn
+from moot.core.effort import BETWEEN
 from moot.core.events import Event, TurnCommitted
 from moot.core.format import EDITION
 from moot.core.jury import joined
@@ -123,7 +124,7 @@ def _cast(
         if not given:
             return seat
         was = {"name": seat.name, "role": seat.role, "bio": seat.bio, "effort": seat.effort}
-        wanted = {**was, "model": seat.model, **given}
+        wanted = {**was, "model": BETWEEN.join((seat.model, *seat.instead)), **given}
         wanted.pop("id", None)
         if "model" in given and "effort" not in given:
             wanted.pop("effort")
