@@ -26,6 +26,10 @@ SCREENS = (
     (re.compile(r"/debates"), "/"),
     (re.compile(r"/debates/(?P<id>debate_\w+)"), "/d/{id}"),
     (re.compile(r"/debates/(?P<id>debate_\w+)/replay"), "/d/{id}/replay"),
+    (re.compile(r"/records"), "/"),  # a record is what a debate in the list came to
+    (re.compile(r"/formats"), "/new"),  # where one is chosen
+    (re.compile(r"/providers"), "/studio/settings"),
+    (re.compile(r"/settings"), "/studio/settings"),
     (re.compile(r"/agents"), "/studio/agents"),
     (re.compile(r"/stations"), "/studio/stations"),
     (re.compile(r"/stations/(?!export$)(?P<id>[\w-]+)"), "/studio/stations/{id}"),
