@@ -335,6 +335,21 @@ def test_a_link_to_a_turn_leads_there(browser: Browser, moot: Served) -> None:
         expect(page.locator(f"#turn-{number}")).to_be_focused()
 
 
+def test_a_link_to_a_turn_leads_there_on_a_phone(browser: Browser, moot: Served) -> None:
+    """The turn stays where it was asked for, however late what is above it gets its height."""
+    debate = moot.create(format="standard", options={"rounds": 50})
+    moot.wait(debate["id"])
+    turns = moot.http.get(f"/debates/{debate['id']}/turns").json()["items"]
+    for place in (40, len(turns) - 2):
+        number = turns[place]["number"]
+        with visit(browser, moot.url, viewport={"width": 390, "height": 780}) as tab:
+            page = tab.open(f"/d/{debate['id']}#turn-{number}")
+            turn = page.locator(f"#turn-{number}")
+            expect(turn).to_be_focused()
+            page.wait_for_timeout(600)  # what comes late has come
+            expect(turn).to_be_in_viewport(ratio=0.5)
+
+
 def test_a_debate_that_does_not_exist(browser: Browser, moot: Served) -> None:
     with visit(browser, moot.url) as tab:
         page = tab.open("/d/debate_20261115_120000_abcdef")
