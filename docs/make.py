@@ -79,6 +79,7 @@ PACKAGES = {
     "models": "From the name of a model to its words",
     "models/vendors": "What one vendor needs beyond its row",
     "models/local": "Models on this machine: servers, weights, llama.cpp",
+    "sources": "Documents: read into passages, looked through for keys, fetched with care",
     "bus": "Events between those who write and those who read",
     "dispatch": "Who advances a debate: this process, or Celery's workers",
     "webhooks": "Programs elsewhere are told what became of debates",

@@ -14,6 +14,7 @@ from moot.core.voices import OWN, UNDERSTUDY, only
 from moot.dispatch.inline import InlineDispatcher
 from moot.engine.advance import Advancer
 from moot.engine.broadcast import Stations
+from moot.engine.documents import Sources
 from moot.engine.finish import Filer
 from moot.engine.indexer import Indexer
 from moot.engine.lease import Census, Keeper
@@ -32,6 +33,8 @@ from moot.models.router import Router
 from moot.models.understudy import Understudy
 from moot.ports import Bus, Clock, Deliveries, Dispatcher, Meter, Records, Speaker, Voices
 from moot.settings import Settings, secret, webhook_key
+from moot.sources.fetching import Fetcher
+from moot.sources.reader import Reader
 from moot.store import schema
 from moot.store.deliveries import SqlDeliveries
 from moot.store.files import Folder
@@ -215,6 +218,7 @@ async def open_service(
     pace: float = 0.0,
     recover: bool = True,
     live: bool = False,
+    files: bool = True,
     air: bool = False,
     warm: bool = False,
     meter: Meter | None = None,
@@ -225,9 +229,10 @@ async def open_service(
     """The engine on the user's home.
 
     `recover` also continues what a dead process left, and tells `found` of each; `live` hears at
-    once what other processes on the same home do; `air` starts what is due on stations; `warm`
-    loads the vendors' packages in the background, before somebody waits for them; `place` is what
-    errors call this process.
+    once what other processes on the same home do; `files` lets those who ask
+    name files of this machine, and addresses, as sources; `air` starts what is due on stations;
+    `warm` loads the vendors' packages in the background, before somebody waits for them; `place` is
+    what errors call this process.
     """
     settings = settings or load_settings()
     _collect_less_often()
@@ -253,7 +258,7 @@ async def open_service(
     )
     service = _service(
         settings, database, bus, dispatcher, clock or database, speaker, voices, writer, meter, air,
-        instead,
+        instead, files=files,
     )  # fmt: skip
     courier = _courier(settings, database, clock)
     warming: asyncio.Task[None] | None = None
@@ -307,6 +312,8 @@ def _service(
     meter: Meter | None,
     air: bool,
     instead: Instead,
+    *,
+    files: bool,
 ) -> Service:
     apart = settings.broker_url is not None  # workers advance, wherever they are
     store, library = SqlStore(database), SqlStations(database)
@@ -339,8 +346,13 @@ def _service(
         formats=formats, voices=voices, preferences=preferences, advancer=advancer, keeper=keeper,
         supervisor=supervisor, agents=agents, stations=stations, tail=Tail(store, bus),
         filer=filer, reporter=reporter, new_id=instead.new_id,
+        library=Sources(store, _reader(settings, files=files), clock, files=files),
         replay=lambda debate_id: replay(settings, debate_id),
     )  # fmt: skip
+
+
+def _reader(settings: Settings, *, files: bool) -> Reader:
+    return Reader(Fetcher() if files or settings.fetch else None, files=files)
 
 
 def replay(settings: Settings, debate_id: str) -> dict[str, Any]:

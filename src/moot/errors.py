@@ -166,6 +166,15 @@ class ProviderShapeError(ProviderInvalidError):
         self.cut = cut
 
 
+class ProviderQuoteError(ProviderInvalidError):
+    """Quotes in an answer are not word for word. The model is shown them once."""
+
+    def __init__(self, message: str, *, said: str, problem: str, **used: Any) -> None:
+        super().__init__(message, **used)
+        self.said = said
+        self.problem = problem
+
+
 class ProviderEchoError(ProviderInvalidError):
     """A speech repeats an earlier one. The model is asked for another once."""
 

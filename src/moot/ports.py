@@ -16,6 +16,7 @@ from moot.core.prices import NOT_KNOWN, Known
 from moot.core.prompts import Message
 from moot.core.request import Normalize
 from moot.core.schedule import Step
+from moot.core.sources import Source
 from moot.core.status import Status
 from moot.core.voices import UNDERSTUDY
 from moot.errors import NotFoundError, StateError
@@ -242,6 +243,20 @@ class Voices:
     """Which of these models seem misspelt, and what may be meant."""
 
 
+class SourceReader(Protocol):
+    """Reads documents into passages. Raises InputError if one cannot be read, or holds keys."""
+
+    async def read(
+        self, asked: Mapping[str, Any], field: str, *, allow_secrets: bool = False
+    ) -> list[Source]:
+        """The document that is asked for by `text`, `path` or `url`; all documents of a folder."""
+        ...
+
+    async def upload(
+        self, name: str, data: bytes, title: str = "", *, allow_secrets: bool = False
+    ) -> Source: ...
+
+
 class PreferencesStore(Protocol):
     """Keeps what the user prefers."""
 
@@ -384,6 +399,16 @@ class Store(Protocol):
     async def keep_hindsight(self, note: Noted) -> None: ...
 
     async def forget_hindsight(self, debate_id: str) -> None: ...
+
+    async def keep_upload(self, upload: str, source: Source, at: str) -> None:
+        """Keep a document that was sent, for a debate that may name it."""
+        ...
+
+    async def upload_of(self, upload: str) -> Source | None: ...
+
+    async def sweep_uploads(self, before: str) -> None:
+        """Forget uploads from before that time, and the texts that no debate reads."""
+        ...
 
     async def unfinished(self, now: float) -> list[Unfinished]:
         """Debates that somebody should be advancing by now."""
@@ -815,11 +840,16 @@ class Moot(Protocol):
         on_failure: str | None = None,
         brief: Mapping[str, Any] | None = None,
         jury: Mapping[str, Any] | None = None,
+        sources: Sequence[Mapping[str, Any]] = (),
+        hide_sources_from: Sequence[str] = (),
+        allow_secrets: bool = False,
         allow_unpriced: bool = False,
         start: bool = True,
         once: Once | None = None,
     ) -> Debate:
         """Make a debate and, unless told otherwise, start it. Bad input raises InputError.
+
+        A source has a `title` and one of `text`, `path` (a file or a folder), `url` and `upload`.
 
         With `once`, a request that comes again returns the debate that it made before.
         """
@@ -937,6 +967,17 @@ class Moot(Protocol):
         ...
 
     async def turns(self, debate_id: str, after: int = 0) -> list[Turn]: ...
+
+    async def upload(
+        self, name: str, data: bytes, *, title: str = "", allow_secrets: bool = False
+    ) -> tuple[str, Source]:
+        """Send a document. Returns what `sources` of a debate names as `upload`, and what was read;
+        it is forgotten a day later unless a debate reads it."""
+        ...
+
+    async def sources(self, debate_id: str) -> tuple[Source, ...]:
+        """The documents that a debate has read, with their texts."""
+        ...
 
     async def packet(self, debate_id: str) -> dict[str, Any]:
         """The decision packet. Raises NotFoundError if the format makes none, and StateError if

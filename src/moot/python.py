@@ -22,7 +22,7 @@ from moot.bootstrap import load_settings, open_service, replay
 from moot.bridge import iterate, wait_for
 from moot.core.debate import Debate, Turn
 from moot.core.events import StatusChanged, TurnCommitted
-from moot.core.seating import as_jury, as_role, as_seat, seats, with_model
+from moot.core.seating import as_jury, as_role, as_seat, as_source, seats, with_model
 from moot.core.status import Status
 from moot.engine.service import Service
 from moot.errors import MootError, StateError
@@ -37,6 +37,10 @@ Seat = str | Mapping[str, Any]
 """Who speaks: a model ("claude"), or its fields ({"name": "Ada", "model": "claude"})."""
 Jury = int | Mapping[str, Any]
 """How many jurors (3), or more of them ({"size": 3, "models": ["gemini"]})."""
+
+
+Document = str | Path | Mapping[str, Any]
+"""What a debate reads: a file, a folder or an address, or its fields ({"title": …, "text": …})."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -172,6 +176,9 @@ def debate(
     limits: Mapping[str, Any] | None = None,
     on_failure: str | None = None,
     jury: Jury | None = None,
+    sources: Sequence[Document] = (),
+    hide_sources_from: Sequence[str] = (),
+    allow_secrets: bool = False,
     allow_unpriced: bool = False,
     settings: Settings | None = None,
     speaker: Speaker | None = None,
@@ -185,15 +192,18 @@ def debate(
 
     `participants` are models, or dicts with a `name`, `stance`, `bio` and `model`, or an `agent`.
     `model` is for every seat that names none. `moot formats` lists what `format` and `options` can
-    be. `limits` are `max_turns`, `max_cost_usd` and so on, and `jury` is the number of jurors. In
-    async code, read it with `async for`.
+    be. `limits` are `max_turns`, `max_cost_usd` and so on, and `jury` is the number of jurors.
+    `sources` are files, folders and addresses, or dicts with a `title` and a `text`. In async code,
+    read it with `async for`.
     """
 
     async def begin(service: Service) -> Debate:
         asked: dict[str, Any] = {
             "format": format, "participants": participants, "host": host and as_seat(host),
             "options": options, "limits": limits, "on_failure": on_failure,
-            "jury": as_jury(jury), "allow_unpriced": allow_unpriced,
+            "jury": as_jury(jury), "sources": [as_source(one) for one in sources],
+            "hide_sources_from": hide_sources_from, "allow_secrets": allow_secrets,
+            "allow_unpriced": allow_unpriced,
         }  # fmt: skip
         return await service.create(motion, **await _seated(service, asked, model))
 
@@ -208,6 +218,9 @@ def _council(
     participants: Sequence[Seat] = (),
     model: str | None = None,
     jury: Jury | None = None,
+    sources: Sequence[Document] = (),
+    hide_sources_from: Sequence[str] = (),
+    allow_secrets: bool = False,
     max_turn_seconds: float | None = None,
     max_turn_tokens: int | None = None,
     writeback_record_type: str | None = None,
@@ -218,7 +231,8 @@ def _council(
 
     `participants` are models, one for each role in turn, or dicts with a `role` and a `model`;
     `model` is for every role that names none. `output_type` is decision, writing, architecture,
-    planning or evaluation, and `jury` is the number of jurors.
+    planning or evaluation, and `jury` is the number of jurors. `sources` are files, folders and
+    addresses, or dicts with a `title` and a `text`.
     """
 
     async def begin(service: Service) -> Debate:
@@ -229,6 +243,9 @@ def _council(
             "participants": [as_role(seat) for seat in seated["participants"]],
             "jury": seated["jury"], "max_turn_seconds": max_turn_seconds,
             "max_turn_tokens": max_turn_tokens, "writeback_record_type": writeback_record_type,
+            "sources": [as_source(one) for one in sources] or None,
+            "hide_sources_from": list(hide_sources_from) or None,
+            "allow_secrets": allow_secrets or None,
         }  # fmt: skip
         return await service.council({k: v for k, v in request.items() if v is not None})
 

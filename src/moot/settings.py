@@ -68,6 +68,7 @@ class Settings(BaseSettings):
     extraction). Unset, it is "own" for the commands and servers, and "none" for a program."""
     local_base_url: Address | None = None
     disabled_formats: Annotated[tuple[str, ...], NoDecode] = ()
+    fetch: bool = False  # whether those who ask over HTTP may have sources fetched
     lease_seconds: float = Field(default=15.0, gt=0)
     sweep_seconds: float = Field(default=2.0, gt=0)
 

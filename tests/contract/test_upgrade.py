@@ -248,6 +248,7 @@ class Statement:
             "thinking_tokens": 0,
         }
         since |= dict.fromkeys(("received", "outcome", "jury", "forked_from", "waiting_for"))
+        since |= dict.fromkeys(("sources", "hide_sources_from"))
         rows = self.run(conn, params).fetchall()
         return [{**since, **dict(zip(self._names, row, strict=True))} for row in rows]
 

@@ -25,6 +25,7 @@ from moot.api import (
     openai_routes,
     openapi,
     problems,
+    source_routes,
     station_routes,
 )
 from moot.api.common import Context, Figures
@@ -95,6 +96,7 @@ def _routes() -> FastAPI:
         debate_routes,
         event_routes,
         agent_routes,
+        source_routes,
         station_routes,
         hooks,
         on_air,
@@ -147,6 +149,7 @@ async def serve(
             settings,
             live=True,
             warm=True,
+            files=False,
             air=True,
             meter=metrics,
             speaker=speaker,

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from moot.core.debate import OnFailure, Stance
 from moot.core.format import MAX_JURORS, MAX_PARTICIPANTS, MAX_TURNS, Effort
 from moot.core.request import MAX_BIO, MAX_CONSTRAINTS, MAX_MOTION, MAX_NAME
+from moot.core.sources import MAX_TITLE, MAX_UPLOADS, HiddenFrom
 from moot.core.verbs import MAX_WORDS
 from moot.outcome.calibration import Hindsight
 from moot.stations.airing import MOST_SCHEDULED
@@ -227,6 +228,25 @@ class OutcomeAsked(Asked):
     outcome: Annotated[Hindsight | None, Field(description="null takes back what was noted.")]
 
 
+class SourceAsked(Asked):
+    """A document: its text, an upload or, if the service fetches any, an address."""
+
+    model_config = _like({"title": "RFC 12", "text": "We move the ledger before winter."})
+    title: Annotated[str | None, Field(max_length=MAX_TITLE)] = None
+    text: Annotated[str | None, Field(description="The text itself.")] = None
+    upload: Annotated[str | None, Field(max_length=100, description="Of POST /sources.")] = None
+    url: Annotated[str | None, Field(max_length=2000, description="If MOOT_FETCH=1.")] = None
+
+
+Sources = Annotated[list[SourceAsked] | None, Field(max_length=MAX_UPLOADS)]
+SECRETS = "Whether sources may hold what looks like a key."
+Secrets = Annotated[bool | None, Field(description=SECRETS)]
+Hide = Annotated[
+    list[HiddenFrom] | None,
+    Field(max_length=2, description="Who decides by the speeches and verified quotes alone."),
+]
+
+
 class DebateAsked(Asked):
     """A debate to be held."""
 
@@ -251,6 +271,9 @@ class DebateAsked(Asked):
     allow_unpriced: Unpriced = LATER
     brief: BriefAsked | None = LATER
     jury: JuryAsked | None = LATER
+    sources: Sources = LATER
+    hide_sources_from: Hide = LATER
+    allow_secrets: Secrets = LATER
     start: Annotated[bool, Field(description="Or let it wait, `scheduled`.")] = True
 
 
@@ -281,6 +304,9 @@ class CouncilAsked(Asked):
     max_turn_tokens: Tokens = None
     writeback_record_type: RecordType | None = None
     jury: JuryAsked | None = None
+    sources: Sources = None
+    hide_sources_from: Hide = None
+    allow_secrets: Secrets = None
 
 
 # --- agents and stations. Of a change no field has a default: what is not given stays as it is ---

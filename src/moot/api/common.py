@@ -76,6 +76,10 @@ class JsonRoute(APIRoute):
 
         async def handle_json(request: Request) -> Response:
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if getattr(self.endpoint, "takes_a_form", False):
+                if kind != "multipart/form-data":
+                    raise ProblemError(415, "Send it as a form: multipart/form-data, with a file.")
+                return await handle(request)
             if request.method not in ("GET", "DELETE") and kind != "application/json":
                 raise ProblemError(
                     415, "Send it as JSON, with the header Content-Type: application/json."
@@ -135,9 +139,11 @@ class Routes:
         status: int = 200,
         headers: dict[str, Any] | None = None,
         body: type | None = None,
+        form: dict[str, Any] | None = None,
         unready: Any = None,
     ) -> Callable[[Handler], Handler]:
-        """`body` describes one that the route reads by itself, `unready` a 503 of its own."""
+        """`body` describes one that the route reads by itself, or `form` the fields of a form,
+        `unready` a 503 of its own."""
         method, path = call.split()
         by_id, sends = "{" in path, method not in ("GET", "DELETE")
         told = refusals(*errors, *((404,) if by_id else ()), *(SENT if sends else ()))
@@ -150,6 +156,7 @@ class Routes:
             told[503] = {"description": "Not now", "content": _content(unready)}
 
         def declare(handler: Handler) -> Handler:
+            handler.__dict__["takes_a_form"] = form is not None
             said = inspect.getdoc(handler) or ""
             summary, _, more = said.partition("\n\n")
             self.router.add_api_route(
@@ -162,7 +169,7 @@ class Routes:
                 response_model=None,
                 response_class=Response,
                 responses=told,
-                openapi_extra=_body(body) if body else None,
+                openapi_extra=_body(body) if body else _form(form) if form else None,
             )
             return handler
 
@@ -181,6 +188,12 @@ def _content(answer: Any) -> dict[str, Any]:
 
 def _body(shape: type) -> dict[str, Any]:
     content = {"application/json": {"schema": {"$ref": REF + shape.__name__}}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def _form(fields: dict[str, Any]) -> dict[str, Any]:
+    schema = {"type": "object", "properties": fields, "required": ["file"]}
+    content = {"multipart/form-data": {"schema": schema}}
     return {"requestBody": {"required": True, "content": content}}
 
 

@@ -18,11 +18,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from moot.api import problems
 from moot.api.page import is_public, to_screen
 from moot.api.problems import ProblemError
+from moot.core.sources import MAX_UPLOAD
 
 log = logging.getLogger("moot.http")
 
 MAX_BODY = 256 * 1024
 BODY_SECONDS = 20.0
+UPLOADS = "/sources"
+MAX_FORM = MAX_UPLOAD + 64 * 1024  # a document, and what a form puts around it
+FORM_SECONDS = 120.0
 BURST = 5
 """How many seconds' worth of requests a client may make at once."""
 MAX_CLIENTS = 10_000
@@ -171,10 +175,14 @@ class Body:
         self._receive = receive
         self._size = 0
         self._whole = False
-        self._until = asyncio.get_running_loop().time() + BODY_SECONDS
+        uploads = scope["path"] == UPLOADS and scope["method"] == "POST"
+        self._most, self._seconds = MAX_BODY, BODY_SECONDS
+        if uploads:
+            self._most, self._seconds = MAX_FORM, FORM_SECONDS
+        self._until = asyncio.get_running_loop().time() + self._seconds
         length = dict(scope["headers"]).get(b"content-length", b"0")
-        if length.isdigit() and int(length) > MAX_BODY:
-            raise _too_large()
+        if length.isdigit() and int(length) > self._most:
+            raise _too_large(self._most)
 
     async def __call__(self) -> Message:
         if self._whole:
@@ -183,11 +191,11 @@ class Body:
             async with asyncio.timeout_at(self._until):  # all of it, however it trickles in
                 message = await self._receive()
         except TimeoutError:
-            raise ProblemError(408, f"The body did not come within {BODY_SECONDS:g} s.") from None
+            raise ProblemError(408, f"The body did not come within {self._seconds:g} s.") from None
         self._whole = not message.get("more_body", False)
         self._size += len(message.get("body", b""))
-        if self._size > MAX_BODY:
-            raise _too_large()
+        if self._size > self._most:
+            raise _too_large(self._most)
         return message
 
 
@@ -224,8 +232,9 @@ def _is_public(path: str) -> bool:
     return is_public(path) or path == "/openapi.json" or path.startswith(("/docs", ON_AIR))
 
 
-def _too_large() -> ProblemError:
-    return ProblemError(413, f"The body is too large; {MAX_BODY // 1024} KiB is the most.")
+def _too_large(most: int) -> ProblemError:
+    said = f"{most // 1024} KiB" if most < 2**20 else f"{most // 2**20} MB"
+    return ProblemError(413, f"The body is too large; {said} is the most.")
 
 
 def client_of(scope: Scope) -> str:

@@ -47,6 +47,23 @@ NoSwap = Annotated[
     bool,
     typer.Option("--no-swap", help="Jurors vote once, not again with the options in turned order."),
 ]
+SourceGiven = Annotated[
+    list[str] | None,
+    typer.Option(metavar="FILE|URL|FOLDER", help="A document to debate about. Repeatable."),
+]
+HideSources = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WHO",
+        help="judge or jury: decides by the speeches and verified quotes, without the sources.",
+    ),
+]
+AllowSecrets = Annotated[
+    bool, typer.Option("--allow-secrets", help="Send sources that hold what looks like a key.")
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="List what would be sent, and what it costs; call nobody.")
+]
 NoBaseline = Annotated[
     bool, typer.Option("--no-baseline", help="Jurors do not vote before they have heard anything.")
 ]
@@ -106,6 +123,9 @@ class Fields:
     juror: Juror = None
     no_swap: NoSwap = False
     no_baseline: NoBaseline = False
+    source: SourceGiven = None
+    hide_sources_from: HideSources = None
+    allow_secrets: AllowSecrets = False
 
     def asked(self) -> dict[str, Any]:
         agents = [{"agent": id_} for id_ in self.agent or []]
@@ -124,6 +144,7 @@ class Fields:
             "on_failure": self.on_failure,
             "jury": _jury(self.jury, self.juror, self.no_swap, self.no_baseline),
             "allow_unpriced": self.allow_unpriced,
+            **_sources(self.source, self.hide_sources_from, self.allow_secrets),
         }
 
 
@@ -135,6 +156,7 @@ def run(
         typer.Argument(metavar="MOTION", help="What is debated; - reads it from standard input."),
     ] = None,
     file: File = None,
+    dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
     """Debate a motion here and now."""
@@ -147,6 +169,9 @@ def run(
     async def plan(moot: "Moot") -> "Plan":
         return await moot.plan(await cast_with(moot, asked, fields.model))
 
+    if dry_run:
+        _show_plan(plan, json)
+        return
     _carry(begin, json, introduce=True, plan=plan)
 
 
@@ -184,6 +209,10 @@ def council(
     juror: Juror = None,
     no_swap: NoSwap = False,
     no_baseline: NoBaseline = False,
+    source: SourceGiven = None,
+    hide_sources_from: HideSources = None,
+    allow_secrets: AllowSecrets = False,
+    dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
     """Let five roles debate a problem and come to a decision."""
@@ -199,6 +228,7 @@ def council(
         max_turn_seconds=max_turn_seconds,
         max_turn_tokens=max_turn_tokens,
         jury=_jury(jury, juror, no_swap, no_baseline),
+        **_sources(source, hide_sources_from, allow_secrets),
     )
 
     async def wanted(moot: "Moot") -> dict[str, Any]:
@@ -216,6 +246,9 @@ def council(
 
         return await moot.plan({**request.council(await wanted(moot)), "format": "council"})
 
+    if dry_run:
+        _show_plan(plan, json)
+        return
     _carry(begin, json, introduce=True, plan=plan)
 
 
@@ -451,6 +484,31 @@ def _jury(
         baseline=False if no_baseline else None,
     )
     return asked or None
+
+
+def _sources(
+    given: list[str] | None, hidden: list[str] | None, allow_secrets: bool
+) -> dict[str, Any]:
+    """The documents, and who does not read them, as far as there are any."""
+    from moot.core.seating import as_source
+
+    return said(
+        sources=[as_source(one) for one in given or []] or None,
+        hide_sources_from=hidden or None,
+        allow_secrets=allow_secrets or None,
+    )
+
+
+def _show_plan(plan: "Callable[[Moot], Awaitable[Plan]]", json: bool) -> None:
+    """What would be sent, and what it would take."""
+    from moot.cli.source_view import show_plan
+    from moot.wire import codec
+
+    found = ask(plan)
+    if json:
+        print_json(codec.plain(found))
+    else:
+        show_plan(found)
 
 
 def _role(text: str) -> dict[str, Any]:

@@ -5,13 +5,13 @@ import json
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, Self, cast
 
 from pydantic import TypeAdapter
 
 from moot.client.remote_stations import RemoteAgents, RemoteStations
-from moot.client.requests import WRONG, BrokenError, UnreachableError, Wire, items
+from moot.client.requests import WRONG, BrokenError, UnreachableError, Wire, form, items
 from moot.core.clean import visible
 from moot.core.course import Plan
 from moot.core.debate import Debate, Turn, Wanted
@@ -20,12 +20,14 @@ from moot.core.format import Format
 from moot.core.ids import check_id
 from moot.core.preferences import Preferences
 from moot.core.prices import Known
+from moot.core.sources import Passage, Source
 from moot.core.status import FINAL
 from moot.errors import ConflictError, InputError, StateError, StorageError
 from moot.outcome.calibration import Calibration, Hindsight
 from moot.ports import FormatProblem, Found, Line, Moot, Offers, Once, ProviderStatus, Search
 from moot.render import report_text
 from moot.render.export import Kind
+from moot.sources.reader import Reader, documents_at
 from moot.wire import codec, sse
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 10.0
@@ -34,6 +36,8 @@ TRIES = 5
 PAGE = 200
 REPORT_SECONDS = 900.0
 """As long as a model may take for a report, with all its tries."""
+UPLOAD_SECONDS = 180.0
+"""As long as a document may take to be sent and read."""
 _PROBLEMS = TypeAdapter(list[FormatProblem])
 _PROVIDERS = TypeAdapter(list[ProviderStatus])
 _OFFERS = TypeAdapter(list[Offers])
@@ -96,26 +100,82 @@ class Remote(Moot):
         on_failure: str | None = None,
         brief: Mapping[str, Any] | None = None,
         jury: Mapping[str, Any] | None = None,
+        sources: Sequence[Mapping[str, Any]] = (),
+        hide_sources_from: Sequence[str] = (),
+        allow_secrets: bool = False,
         allow_unpriced: bool = False,
         start: bool = True,
         once: Once | None = None,
     ) -> Debate:
+        sent = await self._sent(sources, allow_secrets=allow_secrets)
         asked = {
             "motion": motion, "format": format, "participants": participants, "host": host,
             "options": options, "limits": limits, "on_failure": on_failure, "brief": brief,
-            "jury": jury, "allow_unpriced": allow_unpriced or None, "start": start,
+            "jury": jury, "sources": sent or None,
+            "hide_sources_from": list(hide_sources_from) or None,
+            "allow_secrets": allow_secrets or None, "allow_unpriced": allow_unpriced or None,
+            "start": start,
         }  # fmt: skip
         given = {name: value for name, value in asked.items() if value is not None}
         return await self._make("/debates", given, once)
 
     async def council(self, asked: Mapping[str, Any], *, once: Once | None = None) -> Debate:
-        return await self._make("/debates/council", asked, once)
+        return await self._make("/debates/council", await self._with_sources(asked), once)
 
     async def plan(self, asked: Mapping[str, Any]) -> Plan:
-        return await self._wire.call(_plan, "POST", "/plan", dict(asked))
+        return await self._wire.call(_plan, "POST", "/plan", await self._with_sources(asked))
 
     async def plan_of(self, debate_id: str) -> Plan:
         return await self._wire.call(_plan, "GET", f"{_path(debate_id)}/plan")
+
+    async def _with_sources(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        given = asked.get("sources") if isinstance(asked, Mapping) else None  # pyright: ignore[reportUnnecessaryIsInstance]  from outside
+        if not isinstance(given, list | tuple):
+            return dict(asked)
+        allowed = bool(asked.get("allow_secrets"))
+        return {
+            **asked,
+            "sources": await self._sent(cast("Sequence[Any]", given), allow_secrets=allowed),
+        }
+
+    async def _sent(self, sources: Sequence[Any], *, allow_secrets: bool) -> list[Any]:
+        """The sources as the server takes them: what lies on this machine is read and looked
+        through for keys here, and then sent."""
+        made: list[Any] = []
+        for place, one in enumerate(sources):
+            asked, field = cast("Mapping[str, Any]", one), f"sources[{place}]"
+            if not isinstance(one, Mapping) or asked.get("path") is None:
+                made.append(one)
+                continue
+            await Reader().read(asked, field, allow_secrets=allow_secrets)
+            path, title = str(asked["path"]), str(asked.get("title") or "")
+            for document in await asyncio.to_thread(documents_at, path, title, field):
+                upload, _ = await self.upload(
+                    document.origin, document.data, title=document.title,
+                    allow_secrets=allow_secrets,
+                )  # fmt: skip
+                made.append({"upload": upload})
+        return made
+
+    async def upload(
+        self, name: str, data: bytes, *, title: str = "", allow_secrets: bool = False
+    ) -> tuple[str, Source]:
+        fields = {"title": title, "allow_secrets": "true" if allow_secrets else ""}
+        content, kind = form({k: v for k, v in fields.items() if v}, "file", name, data)
+        said = await self._wire.call(
+            _object, "POST", "/sources", content=content, headers={"Content-Type": kind},
+            seconds=UPLOAD_SECONDS,
+        )  # fmt: skip
+        read = codec.adapter(Source).validate_python({**said, "id": "S1"})
+        return str(said["upload"]), read
+
+    async def sources(self, debate_id: str) -> tuple[Source, ...]:
+        listed = await self._wire.call(_object, "GET", f"{_path(debate_id)}/sources")
+        found: list[Source] = []
+        for one in listed["items"]:
+            path = f"{_path(debate_id)}/sources/{one['id']}"
+            found.append(await self._wire.call(_source, "GET", path))
+        return tuple(found)
 
     async def _make(self, path: str, asked: Mapping[str, Any], once: Once | None) -> Debate:
         """Make a debate, or a turn of one, once: if the connection breaks, the same key asks for
@@ -457,6 +517,12 @@ class Outage:
 
 def _plan(said: Any) -> Plan:
     return codec.adapter(Plan).validate_python(said)
+
+
+def _source(said: Any) -> Source:
+    read = codec.adapter(Source).validate_python({**said, "text": ()})
+    text = tuple(Passage(one["number"], one["text"], one["page"]) for one in said["text"])
+    return replace(read, text=text)
 
 
 def _noted(said: Any) -> Hindsight | None:

@@ -3,6 +3,7 @@
 import json
 import socket
 import ssl
+import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, TypeVar
 
@@ -78,10 +79,11 @@ class Wire:
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
         seconds: float | None = None,
+        content: bytes | None = None,
     ) -> bytes:
         """What the server answers; raises what its problem document says, if it refuses."""
         sent = {"Content-Type": "application/json"} if method != "GET" else {}
-        body = json.dumps(asked, default=dict).encode() if asked is not None else None
+        body = json.dumps(asked, default=dict).encode() if asked is not None else content
         given = {name: value for name, value in (params or {}).items() if value is not None}
         timeout = httpx2.Timeout(seconds or ANSWER_SECONDS, connect=CONNECT_SECONDS)
         sent |= headers or {}
@@ -194,6 +196,22 @@ class Wire:
         return UnreachableError(
             f"{self.url} answers, but not as a moot of this version does. Check MOOT_URL{part}."
         )
+
+
+def form(fields: Mapping[str, str], name: str, file: str, data: bytes) -> tuple[bytes, str]:
+    """A form with one file in it, and its media type."""
+    boundary = f"moot-{uuid.uuid4().hex}"
+    said = "".join(
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'
+        for key, value in fields.items()
+    )
+    quoted = file.replace("\\", "_").replace('"', "%22").replace("\r", " ").replace("\n", " ")
+    said += (
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"; filename="{quoted}"\r\n'
+        "Content-Type: application/octet-stream\r\n\r\n"
+    )
+    body = said.encode("utf-8", "replace") + data + f"\r\n--{boundary}--\r\n".encode()
+    return body, f"multipart/form-data; boundary={boundary}"
 
 
 def items(reader: Callable[[Any], T]) -> Callable[[Any], list[T]]:

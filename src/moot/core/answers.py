@@ -676,7 +676,7 @@ def _value(field: Field, value: Any, spec: str, *, cited_by: bool) -> str:
     if value is None:
         return ""
     if field.type == "quotes":
-        return ", ".join(f"“{one}”" for one in value)
+        return ", ".join(one if one.startswith("[") else f"“{one}”" for one in value)
     if field.type == "share" and not field.list:
         return f"{value:.2f}"
     if field.fields:

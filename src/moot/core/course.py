@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 from moot.core import schedule
-from moot.core.debate import Debate, Kind
-from moot.core.forecast import Card, Forecast, forecast
+from moot.core.debate import UNWRITTEN, Debate, Kind
+from moot.core.forecast import Card, Carried, Forecast, carried, forecast
 from moot.core.legs import legs_of
+from moot.core.sources import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class Plan:
     steps: tuple[PlannedStep, ...]
     total: int  # turns
     estimate: Forecast  # what that is likely to take
+    sources: Annotated[tuple[Source, ...], UNWRITTEN] = ()  # what would be read
+    carrying: Annotated[Carried | None, UNWRITTEN] = None  # the part of it that they take
 
 
 def plan(debate: Debate, cards: Callable[[str], Card]) -> Plan:
@@ -67,4 +71,8 @@ def plan(debate: Debate, cards: Callable[[str], Card]) -> Plan:
         for number, wave in enumerate(schedule.waves(debate), 1)
         for step in wave
     )
-    return Plan(stages, steps, len(steps), forecast(debate, cards))
+    whole = forecast(debate, cards)
+    if not debate.sources:
+        return Plan(stages, steps, len(steps), whole)
+    carrying = carried(whole, forecast(debate.but(sources=()), cards))
+    return Plan(stages, steps, len(steps), whole, debate.sources, carrying)

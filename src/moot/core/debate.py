@@ -9,6 +9,7 @@ from pydantic import Field
 from moot.core.answers import unset
 from moot.core.effort import BETWEEN, bare, joined, known
 from moot.core.format import Effort, Format
+from moot.core.sources import HiddenFrom, Source
 from moot.core.status import Status, StopReason
 
 Stance = Literal["pro", "con", "neutral"]
@@ -261,6 +262,8 @@ class Debate:
     brief: Mapping[str, Any] = field(default_factory=dict[str, Any])  # what a council is asked for
     jury: Jury | None = None  # if one is to vote; a small budget may make it smaller
     forked_from: Fork | None = None  # if its log begins with another debate's
+    sources: tuple[Source, ...] = ()  # the documents that it is about
+    hide_sources_from: tuple[HiddenFrom, ...] = ()  # who decides without having read them
     received: Mapping[str, Any] | None = None  # the request as it came, if it had a form of its own
     phases: tuple[Phase, ...] = ()  # the states that a council has been through
     outcome: Decision | None = None  # what was decided, once it is

@@ -110,6 +110,25 @@ class Forecast:
     models: tuple[ModelForecast, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What it takes to carry the sources through a debate."""
+
+    input_tokens: Counts
+    cost_usd: Amounts | None  # None: the price of one of its models is not known
+
+
+def carried(whole: Forecast, without: Forecast) -> Carried:
+    """What of a forecast is for the sources."""
+    asked, less = whole.input_tokens, without.input_tokens
+    tokens = Counts(asked.low - less.low, asked.likely - less.likely, asked.high - less.high)
+    if whole.cost_usd is None or without.cost_usd is None:
+        return Carried(tokens, None)
+    cost, other = whole.cost_usd, without.cost_usd
+    pairs = ((cost.low, other.low), (cost.likely, other.likely), (cost.high, other.high))
+    return Carried(tokens, Amounts(*(round(max(one - two, 0.0), 6) for one, two in pairs)))
+
+
 _NONE = Counts(0, 0, 0)
 _NOTHING = Amounts(0.0, 0.0, 0.0)
 

@@ -78,6 +78,8 @@ def forked(
         created_at=at,
         updated_at=at,
         brief=known.brief,
+        sources=known.sources,
+        hide_sources_from=known.hide_sources_from,
         jury=jury,
         forked_from=Fork(known.id, last.seq),
         received={"fork": known.id, "after": last.seq, "changes": dict(changes)},

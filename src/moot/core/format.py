@@ -27,11 +27,12 @@ PLACEHOLDERS = frozenset({"name", "stance", "target", "motion", "stage", "round"
 
 MAX_PARTICIPANTS = 12
 MAX_JURORS = 11
-EDITION = 4
+EDITION = 5
 """By which rules the documents of a debate are made that begins now. 1: debates that began before
 there were juries, whose packets must come out as they did. 2: those that began before turns had
 numbers of their own, and that cite a turn by its seq. 3: those that began before what a debate
-cost was one figure with every call in it, and unknown prices were said to be unknown."""
+cost was one figure with every call in it, and unknown prices were said to be unknown. 4: those that
+began before quotes were checked as they are said, in texts too."""
 MAX_TURNS = 2000
 
 _HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -146,6 +147,9 @@ class Stage(_Part):
     effort: Effort | None = Field(default=None, exclude_if=unset)  # how hard its models think
     on_failure: Literal["pause", "degrade"] | None = Field(default=None, exclude_if=unset)
     outsider: bool = Field(default=False, exclude_if=unset)  # reads its own turns like anybody's
+    readers: Literal["all", "debaters"] = Field(default="all", exclude_if=lambda who: who == "all")
+    """Who reads the sources. debaters: the speakers of this stage do not, and know of them only
+    what was said, with the quotes that were verified."""
     targets: Mapping[Role, Role] = {}  # whom each role speaks to
     ask: Text
     alone: Text | None = Field(default=None, exclude_if=unset)  # asked of jurors who heard nothing
@@ -311,6 +315,11 @@ class Format(_Part):
     def numbers_turns(self) -> bool:
         """Whether its turns are numbered 1, 2, 3 …; otherwise the number of a turn is its seq."""
         return self.edition > 2
+
+    @property
+    def checks_quotes(self) -> bool:
+        """Whether each quote is checked before its turn is committed."""
+        return self.edition > 4
 
     def __hash__(self) -> int:
         return hash((self.name, self.title, len(self.stages)))  # cheap; equality tells the rest

@@ -14,9 +14,11 @@ from typing import Any, Literal
 from moot.core import answers, jury
 from moot.core.clean import visible
 from moot.core.debate import Debate, Participant, Turn
+from moot.core.excerpts import Excerpts, excerpts
 from moot.core.format import Format
 from moot.core.jury import NO_CHOICES, NOTE, Blind, Choices
 from moot.core.legs import legs_of
+from moot.core.quoting import SHORTEST, Shelf
 from moot.core.schedule import Step
 
 
@@ -44,6 +46,13 @@ _MATERIAL = (
 _FREE = (
     "Change your position only for an argument or a fact, and name it. Agreement for its own sake "
     "is worth nothing here. If you are the only one who holds a view and it still stands, keep it."
+)
+_CITING = (
+    "Cite the passage that each point rests on, like [S1.4]. To quote one, choose its number, "
+    f"then copy its words exactly, in one piece, at least {SHORTEST} characters: "
+    '[S1.4 "words copied from it"]; of a turn, [12 "words copied from it"]. moot checks every '
+    "quote, and marks one that is not there word for word as unverified. If no passage supports a "
+    "point, say that it is your own judgement."
 )
 _BOUND = "You keep your side to the end. Grant a point only if you cannot answer it."
 _WANTED = {
@@ -237,9 +246,11 @@ def render(
         _task(debate, seat),
         bool(debate.rules.result),
     )
-    ask = _ask(step, debate, heard.turns, choices.options, tokens)
+    read = excerpts(debate, step, heard.turns, window)
+    ask = _with_passages(_ask(step, debate, heard.turns, choices.options, tokens), read)
     places = heard.visible(step, debate)
     room = window - max(tokens, reserve) - estimate(system) - estimate(ask) - _NOTE
+    room -= estimate(read.fixed) if read.fixed else 0
     if hosts:
         room -= _NOTE  # for what marks an instruction, and the floor
     gone = heard.cut(places, max(room, 0))
@@ -253,9 +264,37 @@ def render(
         messages[-1] = Message("user", f"{messages[-1].text}\n\n{ask}")
     else:
         messages.append(Message("user", ask))
+    _put_first(messages, read.fixed)
     if isinstance(kept, range):
         return tuple(messages), tuple(heard.turns[kept.start : kept.stop])
     return tuple(messages), tuple(heard.turns[place] for place in kept)
+
+
+def _with_passages(ask: str, read: Excerpts) -> str:
+    """An ask with the passages that were picked for it, and with how to cite them."""
+    if not read.fixed:
+        return ask
+    return "\n\n".join(filter(None, (read.picked, f"{ask}\n{_CITING}")))
+
+
+def _put_first(messages: list[Message], fixed: str) -> None:
+    """The sources, before all that was said: the first message of a user begins with them."""
+    if fixed:
+        place = next(n for n, message in enumerate(messages) if message.role == "user")
+        messages[place] = Message("user", f"{fixed}\n\n{messages[place].text}")
+
+
+def shelf(
+    step: Step, debate: Debate, turns: Sequence[Turn], choices: Choices = NO_CHOICES
+) -> Shelf:
+    """All that a step can quote: the sources, and the turns that it could hear, as it reads them
+    too if it reads them under labels."""
+    heard = [] if step.reading == "alone" else _heard_by(step, turns)
+    said = {turn.number: [turn.text] for turn in heard}
+    if step.reading and heard:
+        for _, turn, text in jury.speeches(debate, heard, _blind(step, debate, choices)):
+            said[turn.number].append(text)
+    return Shelf(debate.sources, said)
 
 
 def tokens_of(step: Step, debate: Debate, window: int) -> int:
@@ -278,17 +317,19 @@ def _jurors(
         "- Write in the language of the question.\n"
         f"- {_MATERIAL.format(use='judge')}"
     )
-    ask = (
-        f"{step.instruction}\n\n{_options(blind.shown)}\n\n{_shape(step, debate, tokens, 'Answer')}"
-    )
+    found = excerpts(debate, step, heard.turns, window)
+    form = _shape(step, debate, tokens, "Answer")
+    ask = _with_passages(f"{step.instruction}\n\n{_options(blind.shown)}\n\n{form}", found)
     read = [] if step.reading == "alone" else jury.speeches(debate, heard.turns, blind)
     said = [f"{_label(turn.number, label)}\n{quote(text)}" for label, turn, text in read]
     room = window - max(tokens, reserve) - estimate(system) - estimate(ask) - _NOTE
+    room -= estimate(found.fixed) if found.fixed else 0
     gone = 0
     while gone < len(said) and sum(map(estimate, said[gone:])) > room:
         gone += 1
     kept = [_left_out(gone), *said[gone:]] if gone else said
-    messages = (Message("system", system), Message("user", "\n\n".join([*kept, ask])))
+    first = [found.fixed] if found.fixed else []
+    messages = (Message("system", system), Message("user", "\n\n".join([*first, *kept, ask])))
     return messages, tuple(turn for _, turn, _ in read[gone:])
 
 
@@ -395,7 +436,21 @@ def _aims(rules: Format, answer: str) -> bool:
 
 def repair(messages: Sequence[Message], said: str, problem: str) -> tuple[Message, ...]:
     """The same prompt, with the answer that had not its shape and what was wrong with it."""
-    ask = f"That answer cannot be used: {problem}. Answer again, with the JSON object alone."
+    return _told(messages, said, f"That answer cannot be used: {problem}. Answer again, with the "
+                 "JSON object alone.")  # fmt: skip
+
+
+def requote(
+    messages: Sequence[Message], said: str, problem: str, *, shaped: bool
+) -> tuple[Message, ...]:
+    """The same prompt, with the answer whose quotes failed and which of them."""
+    how = "with the whole JSON object alone" if shaped else "with the whole turn"
+    return _told(
+        messages, said, f"A quote in that answer is wrong: {problem}. Answer again, {how}."
+    )
+
+
+def _told(messages: Sequence[Message], said: str, ask: str) -> tuple[Message, ...]:
     shown = visible(said[:6000]) or "(nothing)"  # half a surrogate pair cannot be sent
     return (*messages, Message("assistant", shown), Message("user", ask))
 

@@ -77,6 +77,8 @@ def rejudged(
         created_at=at,
         updated_at=at,
         brief=judged.brief,
+        sources=judged.sources,
+        hide_sources_from=judged.hide_sources_from,
         jury=jury,
         forked_from=Fork(judged.id, last.seq),
         received={"rejudge": judged.id, "jury": dict(asked or {})},

@@ -21,6 +21,7 @@ from moot.core.format import (
 from moot.core.jury import joined
 from moot.core.legs import check_roster, layout, legs_of
 from moot.core.limits import TURN_SECONDS
+from moot.core.sources import MAX_SOURCES, MAX_TEXTS, HiddenFrom, Source
 from moot.errors import WARN_ROLE_IGNORED, InputError
 
 MAX_MOTION = 4000
@@ -37,6 +38,7 @@ ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 MAX_REQUEST = 256 * 1024  # bytes, as of a body
 Normalize = Callable[[str], tuple[str, str | None]]
 """`provider:name` in its canonical spelling, and a warning where it had to be bent."""
+_WITH_SOURCES = ("sources", "hide_sources_from", "allow_secrets")
 _FIELDS = {"id", "name", "role", "stance", "bio", "model", "effort"}
 
 _BOUNDS: Mapping[str, tuple[float, float, type]] = {
@@ -63,6 +65,8 @@ def build(
     on_failure: str | None = None,
     brief: Mapping[str, Any] | None = None,
     jury: Mapping[str, Any] | None = None,
+    sources: Sequence[Source] = (),
+    hide_sources_from: Sequence[str] = (),
     received: Mapping[str, Any] | None = None,
     cards: voices.Cards | None = None,
     writer: str | None = None,
@@ -108,6 +112,8 @@ def build(
         warnings=tuple(dict.fromkeys(warnings)),
         brief=asked_for,
         jury=voting,
+        sources=_sources(sources),
+        hide_sources_from=_hidden_from(hide_sources_from),
         received=None if received is None else _received(received),
     )
     check_people(debate)
@@ -354,7 +360,7 @@ def council(asked: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError("A council is asked for with an object: problem, output_type …", "problem")
     names = _named(asked)
     known = {"problem", "output_type", "constraints", "participants", "max_turn_seconds",
-             "max_turn_tokens", "writeback_record_type", "jury"}  # fmt: skip
+             "max_turn_tokens", "writeback_record_type", "jury", *_WITH_SOURCES}  # fmt: skip
     if unknown := sorted(set(names) - known):
         raise InputError(f"There is no field {unknown[0]!r}.", unknown[0])
     problem = names.get("problem")
@@ -375,7 +381,8 @@ def council(asked: Mapping[str, Any]) -> dict[str, Any]:
     seats = _list(names, "participants")
     participants = [_council_seat(place, seat) for place, seat in enumerate(seats)]
     made = {"motion": problem, "brief": brief, "limits": limits, "participants": participants}
-    return made if names.get("jury") is None else {**made, "jury": names["jury"]}
+    more = {name: names[name] for name in ("jury", *_WITH_SOURCES) if names.get(name) is not None}
+    return made | more
 
 
 def _list(asked: Mapping[str, Any], name: str) -> list[Any]:
@@ -687,6 +694,33 @@ def bounded(name: str, value: Any, field: str) -> float | int:
     if not low <= value <= high:
         raise InputError(f"{name} must lie within {low:,}..{high:,}, and is {value:,}.", field)
     return kind(value)
+
+
+def _sources(given: Sequence[Source]) -> tuple[Source, ...]:
+    """The sources, numbered in their order."""
+    if len(given) > MAX_SOURCES:
+        raise InputError(
+            f"{len(given)} sources are too many; {MAX_SOURCES} is the most. Leave some out, or "
+            "name a smaller folder.",
+            "sources",
+        )
+    size = sum(len(passage.text) for source in given for passage in source.text)
+    if size > MAX_TEXTS:
+        raise InputError(
+            f"The sources have {size:,} characters together; {MAX_TEXTS:,} is the most.", "sources"
+        )
+    return tuple(replace(one, id=f"S{place}") for place, one in enumerate(given, start=1))
+
+
+def _hidden_from(given: Sequence[str]) -> tuple[HiddenFrom, ...]:
+    known: tuple[HiddenFrom, ...] = ("judge", "jury")
+    for who in given:
+        if who not in known:
+            raise InputError(
+                f"Sources can be hidden from {' and '.join(known)}, not from {who!r}.",
+                "hide_sources_from",
+            )
+    return tuple(who for who in known if who in given)
 
 
 def _on_failure(text: str | None) -> OnFailure | None:

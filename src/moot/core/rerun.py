@@ -31,6 +31,8 @@ def again(known: Debate, *, debate_id: str, at: str) -> Debate:
             created_at=at,
             updated_at=at,
             brief=known.brief,
+            sources=known.sources,
+            hide_sources_from=known.hide_sources_from,
             jury=known.jury,
             received=known.received,
             warnings=known.warnings,

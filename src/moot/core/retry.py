@@ -6,6 +6,7 @@ from moot.errors import (
     ProviderContextError,
     ProviderEchoError,
     ProviderError,
+    ProviderQuoteError,
     ProviderShapeError,
 )
 
@@ -70,6 +71,8 @@ def _decide(error: ProviderError, attempt: int, repaired: bool, widened: bool) -
         return RetryDecision(None)
     if error.cut and not widened:
         return RetryDecision(0.0, widen=True)
+    if isinstance(error, ProviderQuoteError):  # it is raised once: see `engine.speaking`
+        return RetryDecision(0.0)
     if isinstance(error, ProviderShapeError | ProviderEchoError):
         return RetryDecision(None if repaired else 0.0)
     if isinstance(error, ProviderContextError):

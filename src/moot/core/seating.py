@@ -81,3 +81,11 @@ def _jury(asked: Mapping[str, Any], rules: Format, model: str) -> Mapping[str, A
     if not isinstance(size, int):
         return asked  # whoever reads it refuses it
     return {**asked, "models": [*models, *[model] * (size - len(models))]}
+
+
+def as_source(given: object) -> dict[str, Any]:
+    """A source from what people write: a file, a folder or an address, or its fields."""
+    if isinstance(given, Mapping):
+        return dict(cast("Mapping[str, Any]", given))
+    text = str(given)
+    return {"url" if text.startswith(("http://", "https://")) else "path": text}

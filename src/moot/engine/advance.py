@@ -44,6 +44,7 @@ from moot.errors import (
     MootError,
     ProviderEchoError,
     ProviderError,
+    ProviderQuoteError,
     ProviderShapeError,
     ProviderTimeoutError,
     ProviderUnavailableError,
@@ -373,6 +374,15 @@ class Advancer:
         run.spent[key] = run.spent.get(key, NO_USAGE) + replace(usage, calls=1)
         ended = Ended(attempt.n, "failed", at, error_code=error.code, usage=usage)
         log.info("%s: %s failed, try %d: %s", run.debate.id, step.actor, tried.calls, error.code)
+        kept = run.kept.pop(key, None) if not isinstance(error, ProviderQuoteError) else None
+        if isinstance(error, ProviderQuoteError) and await self._is_halted(run):
+            kept = run.kept.pop(key, None)
+        if kept:  # what was said first stands, with its quotes marked: no better answer came of it
+            spent, data = run.spent.pop(key), None if kept.data is None else dict(kept.data)
+            spoken = Spoken(step, kept.text, kept.model, attempt.started_at, spent, data)
+            await self._commit_turn(run, spoken, ended)
+            run.told(key)
+            return
         others = tried.choice + 1 < len(seat.choices)
         decision = retry.decide(error, tried.calls, key in run.mended, key in run.widened, others)
         if decision.onward:
@@ -398,6 +408,8 @@ class Advancer:
 
     def _prepare(self, run: Run, step: Step, error: ProviderError, decision: RetryDecision) -> None:
         """What the next try of a step is to know of this one."""
+        if isinstance(error, ProviderQuoteError):
+            run.repairs[step.key] = error
         if isinstance(error, ProviderShapeError | ProviderEchoError):
             run.repairs[step.key] = error
             if not decision.widen:  # who was cut was not wrong
@@ -422,6 +434,10 @@ class Advancer:
             ended,
             lambda row: moves.fail_over(row, fence, ended, step.key, choice, seat, words),
         )
+
+    async def _is_halted(self, run: Run) -> bool:
+        """Whether a person wants the debate to halt: then the step in flight is not tried again."""
+        return (await self._store.load(run.debate.id)).wanted is not None
 
     async def _give_up(self, run: Run, step: Step) -> None:
         """A step in which one worker after the other was lost: the failure rule decides."""

@@ -14,13 +14,16 @@ from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.format import Format
 from moot.core.ids import check_id
 from moot.core.preferences import Preferences
+from moot.core.quoting import Shelf
 from moot.core.rerun import again
+from moot.core.sources import Source
 from moot.core.status import FINAL
 from moot.core.times import iso
 from moot.engine import publish
 from moot.engine.advance import Advancer
 from moot.engine.broadcast import Stations
 from moot.engine.budget import check_budget
+from moot.engine.documents import Sources, named
 from moot.engine.finish import Filer, at_rest
 from moot.engine.inbox import Subscription
 from moot.engine.indexer import Indexer
@@ -104,6 +107,7 @@ class Service(Moot):
         tail: Tail,
         filer: Filer,
         reporter: Reporter,
+        library: Sources,
         indexer: Indexer | None,
         new_id: Callable[[float], str],
         replay: Callable[[str], dict[str, Any]],
@@ -124,6 +128,7 @@ class Service(Moot):
         self._keeper = keeper
         self._filer = filer
         self._reporter = reporter
+        self._library = library
         self._indexer = indexer
         self._new_id = new_id
         self._replay = replay
@@ -163,6 +168,9 @@ class Service(Moot):
         on_failure: str | None = None,
         brief: Mapping[str, Any] | None = None,
         jury: Mapping[str, Any] | None = None,
+        sources: Sequence[Mapping[str, Any]] = (),
+        hide_sources_from: Sequence[str] = (),
+        allow_secrets: bool = False,
         allow_unpriced: bool = False,
         start: bool = True,
         once: Once | None = None,
@@ -170,7 +178,8 @@ class Service(Moot):
         asked = {
             "motion": motion, "format": format, "participants": participants, "host": host,
             "options": options, "limits": limits, "on_failure": on_failure, "brief": brief,
-            "jury": jury, "allow_unpriced": allow_unpriced,
+            "jury": jury, "sources": sources, "hide_sources_from": hide_sources_from,
+            "allow_secrets": allow_secrets, "allow_unpriced": allow_unpriced,
         }  # fmt: skip
         return await self._create_free(asked, _given(asked), start=start, once=once)
 
@@ -185,7 +194,8 @@ class Service(Moot):
             def normalize(model: str) -> tuple[str, str | None]:
                 return bent.get(model) or self._voices.normalize(model)
 
-            return await self._create_free(wanted, asked, normalize, start=start, once=once)
+            given = {**asked, **_named_sources(asked)}
+            return await self._create_free(wanted, given, normalize, start=start, once=once)
         except InputError as error:  # in the words of the request
             field = (error.field or "").removeprefix("limits.")
             if error.message.startswith("The motion"):
@@ -263,6 +273,9 @@ class Service(Moot):
         host: Mapping[str, Any] = {}
         if wanted.get("host") is not None:
             wanted["host"] = host = await self._seat(wanted["host"])
+        wanted["sources"] = await self._library.read(
+            wanted.get("sources") or (), allow_secrets=bool(wanted.pop("allow_secrets", False))
+        )
         wanted["limits"] = self._preferences.get().limits_of(wanted["limits"])
         if wanted.pop("allow_unpriced", False):
             wanted["limits"]["allow_unpriced"] = True
@@ -306,6 +319,11 @@ class Service(Moot):
         if agent.stance != "neutral" and place is not None:
             known["stance"] = agent.stance
         return {**known, **given}
+
+    async def upload(
+        self, name: str, data: bytes, *, title: str = "", allow_secrets: bool = False
+    ) -> tuple[str, Source]:
+        return await self._library.upload(name, data, title, allow_secrets=allow_secrets)
 
     # --- verbs ---
 
@@ -372,13 +390,22 @@ class Service(Moot):
         self, debate_id: str, text: str, *, seat: str | None = None, once: Once | None = None
     ) -> Debate:
         # Whoever speaks while it is a seat's turn means that seat, even if others come first.
-        meant = seat or (await self.get(debate_id)).waiting_for
+        there = await self.get(debate_id)
+        meant = seat or there.waiting_for
+        words = await self._quoted(there, text)
         debate = await self._verb(
-            debate_id, lambda row, at: verbs.say(row, text, at, meant), once=once
+            debate_id, lambda row, at: verbs.say(row, words, at, meant), once=once
         )
         if meant and not at_rest(debate) and not self._in_flight(debate):
             self._dispatch(debate)
         return debate
+
+    async def _quoted(self, debate: Debate, text: str) -> str:
+        """What a person says, with each quote in it that fails marked, as anybody's is."""
+        if not debate.rules.checks_quotes or "[" not in text:
+            return text
+        said = {turn.number: [turn.text] for turn in await self._store.turns(debate.id)}
+        return str(Shelf(debate.sources, said).checked(text).value)
 
     async def rejudge(
         self,
@@ -481,6 +508,9 @@ class Service(Moot):
     async def turns(self, debate_id: str, after: int = 0) -> list[Turn]:
         await self.get(debate_id)
         return await self._store.turns(debate_id, after)
+
+    async def sources(self, debate_id: str) -> tuple[Source, ...]:
+        return (await self.get(debate_id)).sources
 
     async def packet(self, debate_id: str) -> dict[str, Any]:
         debate = await self.get(debate_id)
@@ -777,8 +807,14 @@ def _given(asked: Mapping[str, Any]) -> dict[str, Any]:
         return value
 
     told = {name: said(value) for name, value in asked.items() if value is not None}
+    told |= _named_sources(told)
     kept = ("motion", "host", "jury")
     return {name: value for name, value in told.items() if value or name in kept}
+
+
+def _named_sources(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The sources of a request as they are kept with it; their texts are kept by themselves."""
+    return {"sources": named(asked["sources"])} if asked.get("sources") else {}
 
 
 def _no_packet(debate: Debate) -> str:

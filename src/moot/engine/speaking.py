@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from moot.core import answers, echo, limits, moves, prices, prompts, schedule
+from moot.core import answers, echo, limits, moves, prices, prompts, quoting, schedule
 from moot.core.change import Attempt, Change, Ended, FencedError
 from moot.core.clean import clean, visible
 from moot.core.debate import Debate, Participant, StepKey, Turn, Usage
@@ -28,6 +28,7 @@ from moot.errors import (
     ProviderEmptyError,
     ProviderError,
     ProviderInvalidError,
+    ProviderQuoteError,
     ProviderShapeError,
     ProviderTimeoutError,
     ProviderUnavailableError,
@@ -55,6 +56,8 @@ class Run:
     windows: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     """Those that proved smaller, by seat and model."""
     widened: set[StepKey] = field(default_factory=set[StepKey])  # that were cut: they get more room
+    kept: dict[StepKey, Reply] = field(default_factory=dict[StepKey, Reply])
+    """Answers whose quotes failed, with these marked: they stand if no better one comes."""
     wait: float = 0.0  # before the next try
     cut: dict[StepKey, Speech] = field(default_factory=dict[StepKey, Speech])
     """What listeners hear of steps between two tries."""
@@ -75,6 +78,7 @@ class Run:
         self.repairs.clear()
         self.mended.clear()
         self.widened.clear()
+        self.kept.clear()
         self.wait = 0.0
 
     def told(self, key: StepKey) -> None:
@@ -82,6 +86,7 @@ class Run:
         self.repairs.pop(key, None)
         self.mended.discard(key)
         self.widened.discard(key)
+        self.kept.pop(key, None)
 
     def answers_beside(self, step: Step, data: dict[str, object] | None) -> Said:
         """The answers of a step's round, its own among them, if its stage may end in agreement.
@@ -284,7 +289,8 @@ class Voice:
         `again`; less is expected of it."""
         debate, seat = run.debate, run.debate.seat(step.actor)
         if step.answer != "text":
-            return _shaped(step, reply, debate, run.heard.turns, small=small)
+            shaped = _shaped(step, reply, debate, run.heard.turns, small=small)
+            return self._quoted(run, step, shaped, reply)
         others = [other.name for other in debate.seats if other.id != seat.id]
         text = clean(reply.text, seat.name, others, cut=reply.cut)
         if not text:
@@ -296,7 +302,45 @@ class Voice:
             raise ProviderEchoError(
                 f"{seat.name} ({reply.model}) said what was said before.", **used(reply.usage)
             )
-        return replace(reply, text=text)
+        return self._quoted(run, step, replace(reply, text=text), reply)
+
+    def _quoted(self, run: Run, step: Step, read: Reply, reply: Reply) -> Reply:
+        """An answer with each quote checked. Those that fail are shown to the speaker once, if
+        there is room for another call; after that they are marked, and the answer stands."""
+        debate = run.debate
+        if not debate.rules.checks_quotes:
+            return read
+        given = _choices(step, debate, run.heard.turns)
+        shelf = prompts.shelf(step, debate, run.heard.turns, given)
+        found = shelf.checked(read.text if read.data is None else read.data)
+        if read.data is None:
+            marked = replace(read, text=found.value)
+        else:
+            spoken = answers.spoken(prompts.shape(step, debate), found.value)
+            marked = replace(read, data=found.value, text=clean(spoken, "", ()))
+        if not found.failed or step.key in run.kept or reply.cut:
+            return marked
+        if not self._affords(run, step, reply):
+            return marked
+        run.kept[step.key] = marked
+        name = debate.seat(step.actor).name
+        problem = quoting.problem(found.failed)
+        raise ProviderQuoteError(
+            f"{name} ({reply.model}) gave a quote that is not word for word.",
+            said=reply.text,
+            problem=problem,
+            **used(reply.usage),
+        )
+
+    def _affords(self, run: Run, step: Step, reply: Reply) -> bool:
+        """Whether one more call of a step takes nothing from those that are to follow."""
+        if run.debate.tried(step.key).calls >= MAX_RETRIES:
+            return False
+        if not limits.bounded(run.debate.limits):
+            return True
+        again = self.estimate(run, step, run.debate, 0)
+        ahead = sum((again,) * 3, limits.NOTHING)
+        return limits.fits(run.debate.usage + reply.usage, run.debate.limits, ahead)
 
     def estimate(self, run: Run, step: Step, debate: Debate, more: int) -> Estimate:
         """What a step may take at the most: a model that can think may use all that its effort
@@ -356,11 +400,14 @@ def _prompt(
     step: Step, debate: Debate, heard: Heard, window: int, tokens: int, wrong: ProviderError | None
 ) -> tuple[tuple[Message, ...], tuple[Turn, ...]]:
     """What a step is told, as far as it fits beside its answer and what its model thinks; then its
-    last answer and what is wrong with it, if that had not its shape."""
+    last answer and what is wrong with it, if that had not its shape or a quote failed."""
     given = _choices(step, debate, heard.turns)
     messages, read = prompts.render(step, debate, heard, window, given, tokens)
     if isinstance(wrong, ProviderShapeError):
         messages = prompts.repair(messages, wrong.said, wrong.problem)
+    elif isinstance(wrong, ProviderQuoteError):
+        shaped = step.answer != "text"
+        messages = prompts.requote(messages, wrong.said, wrong.problem, shaped=shaped)
     return messages, read
 
 

@@ -1,9 +1,9 @@
 """The tools: begin a debate, wait for it, read what it came to."""
 
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import wraps
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar, cast
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -12,7 +12,7 @@ from pydantic import Field
 
 from moot.core.debate import Debate
 from moot.core.status import Status
-from moot.errors import MootError, NotFoundError, StateError
+from moot.errors import InputError, MootError, NotFoundError, StateError
 from moot.mcp.following import rests, standing, waited
 from moot.mcp.tool_shapes import (
     CouncilRun,
@@ -225,6 +225,7 @@ class Tools:
 
         If it goes on after that, call wait_debate with `runId`, then get_result.
         """
+        _check_sources(request)
         debate = await self._moot.council(request, once=_once(key, request))
         debate = await self._waited(ctx, debate.id, seconds)
         goes_on = f"It goes on: call wait_debate with {debate.id}, then get_result."
@@ -267,6 +268,17 @@ def _next(debate: Debate) -> str:
     if debate.status == "paused":
         return "It is paused: a person can resume it, or restart the speaker that failed."
     return "Tell the user what it came to, and who disagrees. get_result has all of it as data."
+
+
+def _check_sources(request: Mapping[str, Any]) -> None:
+    """A tool reads no files of this machine: its caller gives the text of a document."""
+    for name, given in request.items():
+        if name.lower() != "sources" or not isinstance(given, list | tuple):
+            continue
+        for place, one in enumerate(cast("Sequence[Any]", given)):
+            if isinstance(one, Mapping) and "path" in one:
+                field = f"sources[{place}].path"
+                raise InputError(f"{field}: give the text of the document instead.", field)
 
 
 def _once(key: str | None, asked: dict[str, Any]) -> Once | None:

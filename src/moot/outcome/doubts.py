@@ -9,6 +9,7 @@ from moot.core.answers import numbers, tables
 from moot.core.debate import Debate, Turn
 from moot.core.jury import Choices
 from moot.core.positions import key
+from moot.core.quoting import marked
 from moot.core.voices import family
 from moot.errors import (
     WARN_BALLOT_UNWEIGHED,
@@ -215,10 +216,13 @@ def _unsaid(debate: Debate, quotes: Quotes) -> list[str]:
             items, key=lambda item: (item[0].round, place.get(item[0].actor, 99), item[1])
         )
 
+    unsaid = "nobody said in the turns that it cites"
+    if debate.rules.checks_quotes:
+        unsaid = "is not word for word in what it cites"
     return [
         *(
-            f"{WARN_QUOTE_UNVERIFIED}: {turn.name} quotes “{_short(words)}”, which nobody said in "
-            f"the turns that it cites (turn {turn.number})."
+            f"{WARN_QUOTE_UNVERIFIED}: {turn.name} quotes “{_short(_bare(words))}”, which "
+            f"{unsaid} (turn {turn.number})."
             for turn, words in ranked(quotes.failed)
         ),
         *(
@@ -227,6 +231,11 @@ def _unsaid(debate: Debate, quotes: Quotes) -> list[str]:
             for turn, words in ranked(quotes.unmade)
         ),
     ]
+
+
+def _bare(words: str) -> str:
+    """A quote without the mark of one that failed."""
+    return next(iter(marked(words)), words)
 
 
 def _short(words: str) -> str:

@@ -9,13 +9,16 @@ from pydantic.alias_generators import to_camel
 
 from moot.core.answers import cited
 from moot.core.debate import Debate, OutcomeKind, Turn
+from moot.core.quoting import cited as passages_cited
 from moot.errors import PacketError
 from moot.outcome.decision import Ruling
 
 Filled = Annotated[str, Field(pattern=r"\S")]
 Counted = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Reference = Annotated[str, Field(pattern=r"^(turn:[1-9][0-9]*|writeback:.+)$")]
+Reference = Annotated[
+    str, Field(pattern=r"^(turn:[1-9][0-9]*|S[1-9][0-9]*\.[1-9][0-9]*|writeback:.+)$")
+]
 
 
 LATER: Any = Field(default=None, exclude_if=lambda value: value is None)
@@ -217,7 +220,7 @@ def packet(
         "nextActions": ruling.actions,
         "trace": {
             "roundRefs": [f"rounds/round-{n}.json" for n in sorted({t.round for t in turns})],
-            "evidenceRefs": [f"turn:{n}" for n in refs],
+            "evidenceRefs": [*(f"turn:{n}" for n in refs), *_passages(debate, points, ruling)],
         },
         "timestamps": {
             "startedAt": debate.started_at or debate.created_at,
@@ -234,6 +237,19 @@ def _notes(turns: Sequence[Turn]) -> dict[str, Any]:
     """What people said in between, if anybody did."""
     noted = [{"turn": turn.number, "text": turn.text} for turn in turns if turn.kind == "note"]
     return {"notes": noted} if noted else {}
+
+
+def _passages(debate: Debate, points: Sequence[Mapping[str, Any]], ruling: Ruling) -> list[str]:
+    """The passages that the decision rests on: those that its reasons cite, and that there are."""
+    told = [point["text"] for point in points] + list(ruling.why)
+    told += [str(text) for row in (*ruling.rejected, *ruling.risks) for text in row.values()]
+    there = {source.id: source.passages for source in debate.sources}
+    cites = dict.fromkeys(ref for text in told for ref in passages_cited(text))
+    found = (ref.partition(".") for ref in cites)
+    real = {(id_, int(number)) for id_, _, number in found if int(number) <= there.get(id_, 0)}
+    return [
+        f"{id_}.{number}" for id_, number in sorted(real, key=lambda one: (int(one[0][1:]), one[1]))
+    ]
 
 
 def _outcome(verdict: Mapping[str, Any], ruling: Ruling) -> dict[str, Any]:

@@ -1,11 +1,10 @@
-"""Quotes: whether words that a turn takes from others were really said.
+"""Quotes: what was quoted, and which of it nobody said or wrote.
 
-Apart from white space and Unicode form, a quote is one run of a turn that it cites, and at least
-twelve characters long.
+From edition 5 on each quote is checked before its turn is committed (`core.quoting`): what failed
+then is marked in the turn itself, so that counting needs neither the sources nor another check.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -14,8 +13,8 @@ from moot.core.answers import numbers, tables
 from moot.core.debate import Debate, Turn
 from moot.core.jury import Choices, blindfold, speeches
 from moot.core.legs import legs_of
+from moot.core.quoting import SHORTEST, is_marked, marked, normal, quotes, within
 
-SHORTEST = 12
 _MARKS = re.compile("^[\"“”„«»‘’']+|[\"“”„«»‘’']+$")
 _WORD = re.compile(r"[^\W_]{4,}")
 _HELD = 0.5
@@ -43,27 +42,42 @@ class Quotes:
         return [words for words in _lines(reason) if (turn.number, words) in self.verified]
 
 
-def normal(text: str) -> str:
-    """A text without what copying may change: its white space and its Unicode form."""
-    return " ".join(unicodedata.normalize("NFKC", text).split())
-
-
 def check(debate: Debate, turns: Sequence[Turn], choices: Choices) -> Quotes:
-    """Check every quote of the structured turns, and the claims that challenges are aimed at."""
+    """Check every quote, and the claims that challenges are aimed at."""
     found = Quotes()
     said = [turn for turn in turns if turn.status == "ok"]
+    marks = debate.rules.checks_quotes
     for turn in said:
-        heard = {one.number: one for one in said if one.round < turn.round}
+        heard = {
+            one.number: one
+            for one in said
+            if one.round < turn.round or (marks and one.number < turn.number)
+        }
         for part in _quoting(turn.data):
             cited = [heard[n] for n in numbers(part, "turns") if n in heard]
             for words in _lines(part):
-                held = _within(words, [one.text for one in cited])
-                if not held and cited:
+                if marks and words.startswith("["):
+                    held = not is_marked(words)
+                else:
+                    held = within(words, [one.text for one in cited])
+                if not held and cited and not is_marked(words):
                     read = _read_by(debate, turn, said, choices)
-                    held = _within(words, [read.get(one.number, "") for one in cited])
+                    held = within(words, [read.get(one.number, "") for one in cited])
                 found.note(turn, words, found=held)
+        if marks:
+            _count_inline(found, turn)
         _check_claims(found, turn, list(heard.values()))
     return found
+
+
+def _count_inline(found: Quotes, turn: Turn) -> None:
+    """The quotes in a turn's texts: they were checked as they were said, and marked if they
+    failed."""
+    for text in _texts(turn.data) if turn.data else [turn.text]:
+        for quote in quotes(text):
+            found.note(turn, quote.words, found=True)
+        for words in marked(text):
+            found.note(turn, words, found=False)
 
 
 def _check_claims(found: Quotes, turn: Turn, heard: Sequence[Turn]) -> None:
@@ -76,14 +90,22 @@ def _check_claims(found: Quotes, turn: Turn, heard: Sequence[Turn]) -> None:
         if len(normal(bare)) < SHORTEST or not texts:
             continue
         if len(claim) - len(bare) >= 2 and bare in claim[1:-1]:
-            found.note(turn, bare, found=_within(bare, texts))
-        elif not _within(bare, texts) and not _held(bare, texts):
+            found.note(turn, bare, found=within(bare, texts))
+        elif not within(bare, texts) and not _held(bare, texts):
             found.unmade.append((turn, bare))
 
 
-def _within(words: str, texts: Sequence[str]) -> bool:
-    wanted = normal(_MARKS.sub("", words.strip()))
-    return len(wanted) >= SHORTEST and any(wanted in normal(text) for text in texts)
+def _texts(value: object) -> Iterator[str]:
+    """The texts of an answer, its lists of quotes aside."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, part in cast("Mapping[str, object]", value).items():
+            if key != "quotes":
+                yield from _texts(part)
+    elif isinstance(value, list | tuple):
+        for part in cast("Sequence[object]", value):
+            yield from _texts(part)
 
 
 def _held(claim: str, texts: Sequence[str]) -> bool:

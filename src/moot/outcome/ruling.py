@@ -190,7 +190,10 @@ def _reasons(found: Findings, turns: Sequence[Turn]) -> Iterator[tuple[str, list
             text = str(reason.get("text") or "")
             if text and key(text) not in seen:
                 seen.add(key(text))
-                quoted = [f"“{words}”" for words in found.quotes.kept(ballot, reason)]
+                quoted = [
+                    words if words.startswith("[") else f"“{words}”"
+                    for words in found.quotes.kept(ballot, reason)
+                ]
                 cited = [n for n in numbers(reason, "turns") if n in heard and n < ballot.number]
                 yield " ".join([text, *quoted]), cited
     if not found.cast:

@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, delete, null, select, text, update
 from moot.core.debate import Debate
 from moot.core.times import seconds
 from moot.errors import StateError
-from moot.store import indexing, log, runs
+from moot.store import indexing, log, runs, source_rows
 from moot.store import reports as reports_
 from moot.store.query import Connection, Query, adding, by
 from moot.store.tables import (
@@ -23,6 +23,7 @@ from moot.store.tables import (
     models,
     records,
     reports,
+    source_uses,
     stations,
     turns,
 )
@@ -31,7 +32,7 @@ OWN = [
     Query(delete(table).where(table.c.debate_id == bindparam("debate_id")))
     for table in (
         turns, events, attempts, actions, reports, hindsight, lines, keys, conversations,
-        deliveries,
+        deliveries, source_uses,
     )
 ]  # fmt: skip
 RECORD = Query(delete(records).where(records.c.debate_id == bindparam("debate_id")))
@@ -74,6 +75,8 @@ def remove(
     if record:
         RECORD.run(conn, own)
     RUN.run(conn, {"id": debate_id})
+    if debate.sources:
+        source_rows.DROP_TEXTS.run(conn)
     if conn.seen:
         conn.seen.pop(debate_id, None)
     NOTE.run(conn, {**own, "at": at, "record": int(record), "files": 1})

@@ -26,7 +26,7 @@ from moot.ports import Filed
 from moot.render import packet_text, report, report_page, report_text, transcript
 from moot.render.layout import LAYOUT, LAYOUTS
 from moot.render.reading import Read, Reading, of_report
-from moot.wire import codec, rounds
+from moot.wire import codec, rounds, source_file
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +38,9 @@ WRITTEN = ("debates", "decisions", "worklogs")
 """The folders in `records`."""
 MAX_BYTES = 256 * 1024 * 1024
 """No file of moot's comes near, nor do all files of a folder."""
+SOURCES = "sources"
+KEPT = ".sources"
+"""In `records`: the files of sources, which the folders of debates link to."""
 _TEMPORARY = ".tmp"
 _HEAD = 1 << 18  # bytes of a transcript that hold all of its debate but what was said
 _LAST_SEQ = re.compile(rb'^  "last_seq": (\d{1,12}),?$', re.MULTILINE)
@@ -190,9 +193,28 @@ class Folder:
     def _write(self, files: dict[Path, bytes]) -> None:
         for path, data in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, data)
+            if path.parent.name == SOURCES:
+                self._link(path, data)
+            else:
+                write_whole(path, data)
         for folder in {path.parent for path in files}:
             _sync(folder)
+
+    def _link(self, path: Path, data: bytes) -> None:
+        """A file that many debates have alike, kept once and linked wherever links are possible."""
+        kept = self._home / "records" / KEPT / f"{hashlib.sha256(data).hexdigest()}.md"
+        try:
+            if _read(kept) != data:  # none yet, or an edit went through a link
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(kept, data)
+            if path.exists() and path.samefile(kept):
+                return
+            temporary = path.with_name(f".{path.name}{_TEMPORARY}")
+            temporary.unlink(missing_ok=True)
+            os.link(kept, temporary)
+            temporary.replace(path)
+        except OSError:
+            write_whole(path, data)
 
     def _outdated(self, debate: Debate) -> list[Path]:
         """What was written for a decision that did not come to stand: somebody ended it first."""
@@ -324,6 +346,7 @@ def contents(
     for number, group in groupby(in_rounds, key=attrgetter("round")):
         said = rounds.document(debate, list(group), turns)
         files[f"rounds/round-{number}.json"] = as_json(said)
+    files |= {source_file.name(one): source_file.document(one).encode() for one in debate.sources}
     if debate.outcome:
         came_to = result(debate, turns)
         if came_to.packet is not None:

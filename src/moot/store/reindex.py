@@ -24,7 +24,17 @@ from moot.outcome.result import result
 from moot.ports import ReportRow
 from moot.render import packet_text, report
 from moot.render.reading import Read, Reading, encode
-from moot.store import attempts, deletion, indexing, log, outcomes, reports, runs, tables
+from moot.store import (
+    attempts,
+    deletion,
+    indexing,
+    log,
+    outcomes,
+    reports,
+    runs,
+    source_rows,
+    tables,
+)
 from moot.store.files import Folder
 from moot.store.formats import switched_off
 from moot.store.query import Connection, Query, SqlDatabase, by
@@ -252,7 +262,10 @@ def _report_row(replay: Replay, debate: Debate) -> ReportRow:
 
 # --- the database from the files ---
 
-SOURCES = ("request.json", "transcript.json", "manifest.json: it", "rounds/", "records/debates/")
+SOURCES = (
+    "request.json", "transcript.json", "manifest.json: it", "rounds/", "sources/",
+    "records/debates/",
+)  # fmt: skip
 
 
 async def reindex(database: SqlDatabase, home: Path, *, from_files: bool = False) -> Reindexed:
@@ -368,6 +381,7 @@ def index(conn: Connection, replay: Replay) -> bool:
     unsaid = [turn for turn in replay.turns if turn.seq in there and turn.seq not in spoken]
     if before is None:
         runs.create(conn, _unfiled(debate, replay))
+    source_rows.keep(conn, debate)
     for entry in missing:
         log.add(conn, debate.id, entry)
     for turn in unsaid:

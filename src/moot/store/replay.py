@@ -23,6 +23,8 @@ from moot.core.debate import HUMAN, PERSON, Debate, Turn
 from moot.core.events import Event, StatusChanged
 from moot.core.format import MAX_JURORS, digest
 from moot.core.ids import check_id
+from moot.core.sources import Source
+from moot.core.sources import digest as text_digest
 from moot.core.status import FINAL, RUNNABLE
 from moot.errors import PacketError
 from moot.outcome import packet
@@ -31,6 +33,7 @@ from moot.render.layout import LAYOUT, LAYOUTS
 from moot.render.reading import Read, Reading, of_report
 from moot.store import files
 from moot.store.files import MANIFEST, MAX_BYTES, REPORT, plain_bytes
+from moot.wire import source_file
 from moot.wire.codec import adapter, read_debate, read_entry, read_turn
 from moot.wire.outcome_shapes import Verdict
 
@@ -218,6 +221,7 @@ class _Folder:
         try:
             self.turns = tuple(read_turn(said) for said in _list(whole["turns"]))
             made = read_debate(whole["debate"], request["rules"], request.get("received"))
+            made = self._with_texts(made)
             self.debate = made.but(files_seq=made.last_seq, wanted=_wanted(made))
             said = _list(whole["events"])
             self.events = tuple(read_entry(made.id, one) for one in said)
@@ -227,6 +231,20 @@ class _Folder:
         if self.debate and self.debate.id != self.id:
             self.add("transcript.json", f"it is of {self.debate.id}, not of {self.id}.")
             self.debate = None
+
+    def _with_texts(self, debate: Debate) -> Debate:
+        """The debate with the texts of its sources, as their files have them."""
+        read: list[Source] = []
+        for one in debate.sources:
+            name = source_file.name(one)
+            with self.noting(name, "it does not give the text of a source", damage=True):
+                if name in self.data:  # that it is missing is said with the other files
+                    text = source_file.passages(self.data[name].decode("utf-8"))
+                    if text_digest(text) != one.text_sha256:
+                        self.damage(name, "its text is not the one that the debate read.")
+                    one = replace(one, text=text)
+            read.append(one)
+        return debate.but(sources=tuple(read))
 
     def check_log(self, debate: Debate) -> None:
         """What the transcript says of the debate follows from its own turns and events."""

@@ -15,7 +15,7 @@ from moot.core.format import Format, digest, from_json, to_json
 from moot.core.ids import number as place_of
 from moot.errors import NotFoundError
 from moot.ports import Held, Unfinished
-from moot.store import search
+from moot.store import search, source_rows
 from moot.store.query import Connection, Query, adding, any_of, by, changing, keeping, parts
 from moot.store.rows import picked, same, usage_of, usage_row
 from moot.store.tables import deleted, formats, runs
@@ -41,7 +41,8 @@ _OUTCOME = [field.name for field in fields(Decision)]
 _cursor = itemgetter("next_round", "next_stage", "next_actor", "next_target", "wave_done")
 _SAME = same(
     Debate, runs, "participants", "host", "options", "limits", "brief", "received", "phases",
-    "warnings", "failure", "tries", "degraded", "outcome", "jury", "forked_from",
+    "warnings", "failure", "tries", "degraded", "outcome", "jury", "forked_from", "sources",
+    "hide_sources_from",
 )  # fmt: skip
 
 _known: dict[str, Format] = {}
@@ -98,6 +99,8 @@ def create(conn: Connection, debate: Debate) -> None:
     keep_format(conn, debate.rules)
     row = encoded(debate)
     INSERT.run(conn, row)
+    if debate.sources:
+        source_rows.keep(conn, debate)
     search.add(conn, row["number"], search.words_of(row))
 
 
@@ -151,7 +154,7 @@ def by_numbers(conn: Connection, numbers: Sequence[int]) -> list[Debate]:
     debates: list[Debate] = []
     for number in numbers:
         try:
-            debates.append(decoded(conn, rows[number]))
+            debates.append(decoded(conn, rows[number], whole=False))
         except Exception as error:  # whatever a damaged row makes the readers do
             log.warning("the row of %s cannot be read: %r", rows[number]["id"], error)
     return debates
@@ -225,6 +228,12 @@ def encoded(debate: Debate) -> dict[str, Any]:
         "brief": codec.dumps(dict(debate.brief)),
         "received": None if debate.received is None else codec.dumps(dict(debate.received)),
         "forked_from": codec.dumps(codec.plain(debate.forked_from)) if debate.forked_from else None,
+        "sources": codec.dumps([codec.plain(one) for one in debate.sources])
+        if debate.sources
+        else None,
+        "hide_sources_from": (
+            codec.dumps(debate.hide_sources_from) if debate.hide_sources_from else None
+        ),
     }
 
 
@@ -269,8 +278,8 @@ def _format(conn: Connection, digest_: str) -> Format:
     return _known[digest_]
 
 
-def decoded(conn: Connection, row: dict[str, Any]) -> Debate:
-    """The debate of a row."""
+def decoded(conn: Connection, row: dict[str, Any], *, whole: bool = True) -> Debate:
+    """The debate of a row; `whole`: with the texts of its sources, which lists do not need."""
     host, received, brief = row["host"], row["received"], row["brief"]
     decided = row["selected_option"] is not None
     return Debate(
@@ -293,6 +302,8 @@ def decoded(conn: Connection, row: dict[str, Any]) -> Debate:
         tries=_tries(row["tries"]),
         jury=codec.read_jury(row["jury"]) if row["jury"] else None,
         forked_from=codec.read_fork(row["forked_from"]) if row["forked_from"] else None,
+        sources=source_rows.read(conn, row["sources"], whole=whole),
+        hide_sources_from=codec.read_hidden(row["hide_sources_from"] or "[]"),
     )
 
 

@@ -19,6 +19,7 @@ from moot.store import (
     outcomes,
     reports,
     runs,
+    source_rows,
 )
 from moot.store.database import Database
 from moot.store.query import Connection, OnDatabase, SqlDatabase, reads, writes
@@ -103,6 +104,9 @@ class SqlStore(OnDatabase):
     hindsights = reads(hindsight.every)
     keep_hindsight = writes(hindsight.keep)
     forget_hindsight = writes(hindsight.forget)
+    keep_upload = writes(source_rows.keep_upload)
+    upload_of = reads(source_rows.upload_of)
+    sweep_uploads = writes(source_rows.sweep_uploads)
     unfinished = reads(runs.unfinished)
     unfiled = reads(runs.unfiled)
     filed = writes(filed)

@@ -88,6 +88,7 @@ runs = Table(
     Column("consensus_score", Float),
     Column("confidence_score", Float),
     *_perhaps("selected_option outcome jury forked_from"),  # the last two are JSON
+    *_perhaps("sources hide_sources_from"),  # JSON; of the sources all but their texts
     _thinking(),
     Column("tries", Text, nullable=False, server_default="[]"),  # JSON
     Column("not_before", Float, nullable=False, server_default="0"),
@@ -291,6 +292,28 @@ conversations = Table(
 _of_station = conversations.c.station_id
 _partial("debate_conversations_waiting", "waiting = 1", _of_station, conversations.c.due)
 Index("debate_conversations_aired", _of_station, conversations.c.aired_at)
+
+source_texts = Table(
+    "debate_source_texts",  # the texts of sources, each once, however many debates read it
+    metadata,
+    Column("sha256", Text, primary_key=True),
+    *_texts("passages"),  # JSON
+)
+
+source_uses = Table(
+    "debate_source_uses",  # which debate reads which text
+    metadata,
+    Column("sha256", Text, primary_key=True),
+    Column("debate_id", Text, primary_key=True),
+)
+Index("debate_source_uses_debate", source_uses.c.debate_id)
+
+uploads = Table(
+    "debate_uploads",  # sources that were sent, and that a debate may read
+    metadata,
+    Column("id", Text, primary_key=True),
+    *_texts("source sha256 created_at"),  # source is JSON, sha256 that of its text
+)
 
 hindsight = Table(
     "debate_hindsight",  # what people noted of decisions later

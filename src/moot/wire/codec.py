@@ -19,6 +19,7 @@ from moot.core.debate import Cursor, Debate, Failure, Fork, Jury, Limits, Partic
 from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
 from moot.core.format import Format, from_json
 from moot.core.legs import legs_of
+from moot.core.sources import HiddenFrom, Source
 from moot.wire import shapes
 
 _DELTA = tuple(field.name for field in fields(Delta) if field.name != "debate_id")
@@ -170,6 +171,22 @@ def bare_rules(name: str) -> Format:
     return Format.model_construct(name=name, title=name, stages=())
 
 
+# --- sources ---
+
+
+def read_source(value: Source) -> dict[str, Any]:
+    """A source with its passages."""
+    text = [
+        {"id": value.cited(one), "number": one.number, "page": one.page, "text": one.text}
+        for one in value.text
+    ]
+    return filled(shapes.ReadSource, value, text=text)
+
+
+def uploaded(upload: str, value: Source) -> dict[str, Any]:
+    return filled(shapes.UploadedSource, value, upload=upload)
+
+
 # --- turns and events ---
 
 
@@ -255,6 +272,17 @@ def read_jury(text: str) -> Jury:
 @lru_cache(maxsize=4096)
 def read_fork(text: str) -> Fork:
     return Fork(**json.loads(text))
+
+
+@lru_cache(maxsize=4096)
+def read_sources(text: str) -> tuple[Source, ...]:
+    """All but their texts."""
+    return adapter(tuple[Source, ...]).validate_json(text)
+
+
+@lru_cache(maxsize=64)
+def read_hidden(text: str) -> tuple[HiddenFrom, ...]:
+    return tuple(json.loads(text))
 
 
 @lru_cache(maxsize=4096)

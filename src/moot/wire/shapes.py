@@ -26,6 +26,7 @@ from moot.core.debate import (
 )
 from moot.core.format import Format
 from moot.core.schedule import Heading
+from moot.core.sources import HiddenFrom, Source, SourceKind
 from moot.core.status import Status, StopReason
 from moot.stations.station import Missed, Voice
 
@@ -127,6 +128,8 @@ class FiledDebate(TypedDict):
     brief: Mapping[str, Any]
     jury: NotRequired[Annotated[Jury | None, UNWRITTEN]]
     forked_from: NotRequired[Annotated[Fork | None, UNWRITTEN]]
+    sources: NotRequired[Annotated[tuple[Source, ...], UNWRITTEN]]
+    hide_sources_from: NotRequired[Annotated[tuple[HiddenFrom, ...], UNWRITTEN]]
     phases: tuple[Phase, ...]
     outcome: Decision | None
     usage: Usage
@@ -170,8 +173,48 @@ class Request(TypedDict):
     brief: Mapping[str, Any]
     jury: NotRequired[Annotated[Jury | None, UNWRITTEN]]
     forked_from: NotRequired[Annotated[Fork | None, UNWRITTEN]]
+    sources: NotRequired[Annotated[tuple[Source, ...], UNWRITTEN]]
+    hide_sources_from: NotRequired[Annotated[tuple[HiddenFrom, ...], UNWRITTEN]]
     created_at: str
     rules: Format
+
+
+class PassageOfSource(TypedDict):
+    """A piece of a source."""
+
+    id: Annotated[str, Field(description="What it is cited by.", examples=["S1.14"])]
+    number: int
+    page: Annotated[int | None, Field(description="Of the original, if that has pages.")]
+    text: str
+
+
+class ReadSource(TypedDict):
+    """A document that a debate has read, with its passages."""
+
+    id: Annotated[str, Field(examples=["S1"])]
+    title: str
+    origin: str
+    kind: SourceKind
+    sha256: Annotated[str, Field(description="Of the original.")]
+    text_sha256: Annotated[str, Field(description="Of the passages.")]
+    pages: int | None
+    passages: Annotated[int, Field(description="How many there are.")]
+    tokens: Annotated[int, Field(description="That it takes in a prompt, roughly.")]
+    text: list[PassageOfSource]
+
+
+class UploadedSource(TypedDict):
+    """A document that was sent."""
+
+    upload: Annotated[str, Field(description="For `sources` of POST /debates, within a day.")]
+    title: str
+    origin: str
+    kind: SourceKind
+    sha256: str
+    text_sha256: str
+    pages: int | None
+    passages: int
+    tokens: int
 
 
 class StatusEvent(TypedDict):

@@ -1,0 +1,1 @@
+"""Documents for debates: read once, before the debate starts."""

@@ -1,0 +1,168 @@
+"""Reads the documents that a debate is given: files, folders, addresses, texts."""
+
+import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from moot.core.clean import one_line
+from moot.core.sources import MAX_SOURCES, MAX_TITLE, MAX_UPLOAD, Source, source
+from moot.errors import InputError
+from moot.sources.extraction import extract
+from moot.sources.fetching import Fetched, Fetcher
+from moot.sources.folder import files_of, holds_keys
+from moot.sources.kinds import kind_of
+from moot.sources.secrets import secrets
+
+MAX_LISTED = 20
+WAYS = ("text", "path", "url")
+
+
+class Reader:
+    """Reads documents. It fetches none unless it has a `fetcher`, and reads no `files` of this
+    machine for those who ask from another."""
+
+    def __init__(self, fetcher: Fetcher | None = None, *, files: bool = True) -> None:
+        self._fetcher = fetcher
+        self._files = files
+
+    async def read(
+        self, asked: Mapping[str, Any], field: str, *, allow_secrets: bool = False
+    ) -> list[Source]:
+        """The document that was asked for; of a folder, all that it has. Raises InputError."""
+        ways = [way for way in WAYS if asked.get(way) is not None]
+        if unknown := sorted(set(asked) - {*WAYS, "title"}):
+            raise InputError(f"{field}: there is no field {unknown[0]!r}.", f"{field}.{unknown[0]}")
+        if len(ways) != 1:
+            raise InputError(f"{field}: give one of {', '.join(WAYS)} and upload.", field)
+        given, title = str(asked[ways[0]]), str(asked.get("title") or "")
+        if ways[0] == "text":
+            data = given.encode("utf-8", "replace")
+            named = _Document(title or "Text", "text", data, "text/plain")
+            return [await self.document(named, field, allow_secrets=allow_secrets)]
+        if ways[0] == "url":
+            if self._fetcher is None:
+                raise InputError(
+                    f"{field}: this moot fetches no addresses. Set MOOT_FETCH=1 where it runs, or "
+                    "give the document itself.",
+                    f"{field}.url",
+                )
+            fetched = await self._fetcher.fetch(given, f"{field}.url")
+            named = _Document.fetched(fetched, title)
+            return [await self.document(named, field, allow_secrets=allow_secrets)]
+        if not self._files:
+            raise InputError(
+                f"{field}: files are not read where this moot runs. Send the document: POST "
+                "/sources.",
+                f"{field}.path",
+            )
+        documents = await asyncio.to_thread(documents_at, given, title, field)
+        return await self._all(documents, field, allow_secrets=allow_secrets)
+
+    async def document(
+        self, document: "_Document", field: str, *, allow_secrets: bool = False
+    ) -> Source:
+        (read,) = await self._all([document], field, allow_secrets=allow_secrets)
+        return read
+
+    async def upload(
+        self, name: str, data: bytes, title: str = "", *, allow_secrets: bool = False
+    ) -> Source:
+        """A document that was sent."""
+        name = one_line(Path(name.replace("\\", "/")).name, MAX_TITLE) or "Upload"
+        document = _Document(title or name, name, data)
+        return await self.document(document, "file", allow_secrets=allow_secrets)
+
+    async def _all(
+        self, documents: "Sequence[_Document]", field: str, *, allow_secrets: bool
+    ) -> list[Source]:
+        found, wrong = await asyncio.to_thread(_read_all, documents, field)
+        if wrong and not allow_secrets:
+            more = len(wrong) - MAX_LISTED
+            listed = "; ".join(wrong[:MAX_LISTED]) + (f"; and {more} more" if more > 0 else "")
+            raise InputError(
+                f"Nothing was sent, because this looks like keys: {listed}. Take them out, or "
+                "allow them: --allow-secrets on the command line, allow_secrets in a request.",
+                field,
+            )
+        return found
+
+
+class _Document:
+    """A document before it is read."""
+
+    def __init__(self, title: str, origin: str, data: bytes, media_type: str = "") -> None:
+        self.title = one_line(title, MAX_TITLE) or "Untitled"
+        self.origin = one_line(origin, 2000)
+        self.data = data
+        self.media_type = media_type
+
+    @staticmethod
+    def fetched(found: Fetched, title: str) -> "_Document":
+        return _Document(title or found.url, found.url, found.data, found.media_type)
+
+
+def documents_at(given: str, title: str, field: str) -> list[_Document]:
+    """The file at a path, or the files of a folder."""
+    path = Path(given).expanduser()
+    try:
+        if path.is_dir():
+            return _in_folder(path, given, field)
+        if not path.is_file():
+            raise InputError(f"{given}: there is no such file or folder.", field)
+        if holds_keys(path.name):
+            raise InputError(f"{given}: files like this hold keys, and are not read.", field)
+        return [_Document(title or path.name, given, _bytes(path, given, field))]
+    except OSError as error:
+        raise InputError(f"{given}: it cannot be read: {error.strerror}.", field) from None
+
+
+def _in_folder(folder: Path, given: str, field: str) -> list[_Document]:
+    found: list[_Document] = []
+    for path in files_of(folder):
+        name = path.relative_to(folder).as_posix()
+        data = _bytes(path, f"{given.rstrip('/')}/{name}", field)
+        if not data.strip() or kind_of(name, data) is None:
+            continue
+        if len(found) == MAX_SOURCES:
+            raise InputError(
+                f"{given}: it has more than {MAX_SOURCES} files that can be read, which is the "
+                "most. Name a smaller folder, or leave files out with .gitignore.",
+                field,
+            )
+        found.append(_Document(name, f"{given.rstrip('/')}/{name}", data))
+    if not found:
+        raise InputError(f"{given}: there is no document in this folder that can be read.", field)
+    return found
+
+
+def _bytes(path: Path, given: str, field: str) -> bytes:
+    if path.stat().st_size > MAX_UPLOAD:
+        raise InputError(f"{given}: it is larger than {MAX_UPLOAD // 2**20} MB.", field)
+    return path.read_bytes()
+
+
+def _read_all(documents: Sequence[_Document], field: str) -> tuple[list[Source], list[str]]:
+    """The sources, and where they hold what looks like a key."""
+    found: list[Source] = []
+    wrong: list[str] = []
+    for one in documents:
+        name = one.title if one.origin == "text" else one.origin
+        kind = kind_of(one.origin, one.data, one.media_type)
+        if kind is None:
+            raise InputError(f"{name}: it is not a document that can be read.", field)
+        passages = extract(name, kind, one.data, field)
+        sha256 = hashlib.sha256(one.data).hexdigest()
+        found.append(source(one.title, one.origin, kind, sha256, passages, place=len(found) + 1))
+        if kind in ("pdf", "docx", "html"):
+            text = [(p.page, line) for p in passages for line in p.text.splitlines()]
+            lines = "\n".join(line for _, line in text)
+            for secret in secrets(lines):
+                page = text[secret.line - 1][0]
+                where = f"page {page}" if page else f"line {secret.line} of its text"
+                wrong.append(f"{name}, {where}, looks like {secret.what}")
+        else:
+            whole = one.data.decode("utf-8", "replace")
+            wrong += [f"{name}:{s.line} looks like {s.what}" for s in secrets(whole)]
+    return found, wrong

@@ -1,0 +1,154 @@
+"""Planted quotes: each kind is judged as it is, whatever it is planted in."""
+
+import os
+import random
+import unicodedata
+
+import pytest
+
+from moot.core.quoting import Shelf, cited, marked, normal, quotes
+from moot.core.sources import Passage, Source, source
+
+MANY = 1000 if os.environ.get("MOOT_STRESS") else 270
+WORDS = (
+    "ledger", "cost", "café", "naïve", "résumé", "migration", "downtime",
+    "ﬁle", "server", "customer", "quarterly", "½", "budget", "writes",
+    "latency", "planning", "risk", "owner", "Zürich", "protocol", "weather",
+    "people", "measure", "half", "review",
+)  # fmt: skip
+
+
+def _text(chance: random.Random, count: int) -> str:
+    return " ".join(chance.choice(WORDS) for _ in range(count)).capitalize() + "."
+
+
+def library(seed: int = 1) -> tuple[Source, ...]:
+    chance = random.Random(seed)
+    return tuple(
+        source(
+            f"Doc {n}", "text", "text", "0" * 64,
+            tuple(Passage(p, _text(chance, 90)) for p in range(1, 21)), place=n,
+        )
+        for n in (1, 2)
+    )  # fmt: skip
+
+
+def _exact(text: str, chance: random.Random) -> str:
+    parts = text.split(" ")
+    start = chance.randrange(len(parts) - 12)
+    return " ".join(parts[start : start + chance.randint(4, 10)])
+
+
+def planted(kind: str, shelf: tuple[Source, ...], chance: random.Random) -> tuple[str, str, bool]:
+    """A reference, the words, and whether they are a quote of it."""
+    one = shelf[0]
+    place = chance.randrange(20)
+    ref, text = f"S1.{place + 1}", one.text[place].text
+    words = _exact(text, chance)
+    match kind:
+        case "exact":
+            return ref, words, True
+        case "white space":
+            return ref, words.replace(" ", chance.choice(["\n", "  ", "\t", "\u00a0"])), True
+        case "Unicode form":
+            return ref, unicodedata.normalize(chance.choice(["NFD", "NFKC", "NFKD"]), words), True
+        case "one word changed":
+            parts = words.split(" ")
+            parts[chance.randrange(len(parts))] = "elsewhere"
+            return ref, " ".join(parts), False
+        case "stitched":
+            return ref, f"{text[:25]} {text[-25:]}", False
+        case "ellipsis":
+            return ref, f"{text[:20]} … {text[-20:]}", False
+        case "too short":
+            return ref, text[: chance.randint(1, 11)].strip(), False
+        case "another passage":
+            return f"S1.{(place + 1) % 20 + 1}", words + " " + _exact(text, chance), False
+        case "another source":
+            return f"S2.{place + 1}", text[10:60], False
+        case _:
+            return ref, " ", False
+
+
+KINDS = [
+    "exact", "white space", "Unicode form", "one word changed", "stitched", "ellipsis",
+    "too short", "another passage", "another source", "empty",
+]  # fmt: skip
+
+
+def test_planted_quotes_are_judged_right() -> None:
+    shelf, chance = library(), random.Random(7)
+    desk, wrong = Shelf(shelf, {}), list[str]()
+    for n in range(MANY):
+        kind = KINDS[n % len(KINDS)]
+        ref, words, right = planted(kind, shelf, chance)
+        done = desk.checked(f'It is so [{ref} "{words}"], as I said.')
+        kept = list(quotes(done.value))
+        judged = bool(kept) and not marked(done.value)
+        if judged is not right or bool(done.failed) is right:
+            wrong.append(f"{kind}: {words!r}")
+        if not right:  # no reference to it is kept
+            assert not kept
+            assert ref not in cited(done.value)
+            assert len(marked(done.value)) == 1
+    assert len(wrong) <= MANY // 100, wrong[:5]
+
+
+def test_a_quote_may_come_in_many_spellings() -> None:
+    desk = Shelf(library(), {3: ["We shall not move the ledger before spring."]})
+    passage = library()[0].text[0].text
+    for text in (
+        f"[S1.1 “{passage[:40]}”]", f"[S1.1: '{passage[:40]}']", f"[ S1.1, «{passage[:40]}» ]",
+        f'"{passage[:40]}" [S1.1]', '[3 "not move the ledger"]', '[turn 3 "not move the ledger"]',
+    ):  # fmt: skip
+        done = desk.checked(text)
+        assert not done.failed, text
+        assert len(list(quotes(done.value))) == 1
+        assert desk.checked(done.value).value == done.value  # once more changes nothing
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[S1.1 "never written there', '[S9.1 "of a source that is not there"]',
+        '[99 "of a turn that is not there"]', '[S1.1 "never written',
+        '"never written there at all" [S1.2]',
+    ],
+)  # fmt: skip
+def test_what_cannot_be_checked_is_marked(text: str) -> None:
+    done = Shelf(library(), {}).checked(f"First. {text}\nNext line.")
+    assert len(done.failed) == 1
+    assert len(marked(done.value)) == 1
+    assert not list(quotes(done.value))
+    assert done.value.endswith("Next line.")
+
+
+def test_quotes_in_answers() -> None:
+    shelf = library()
+    passage = shelf[0].text[4].text
+    desk = Shelf(shelf, {2: ["The pilot ran for three weeks."]})
+    reason = {
+        "text": f'Because [S1.5 "{passage[:30]}"].',
+        "turns": [2],
+        "quotes": [
+            "The pilot ran for",
+            f'[S1.5 "{passage[5:40].strip()}"]',
+            passage[8:50].strip(),
+            "nobody said it",
+        ],
+    }
+    done = desk.checked({"reasons": [reason], "choice": "Go"})
+    made = done.value["reasons"][0]
+    assert made["quotes"] == [
+        "The pilot ran for",
+        f'[S1.5 "{passage[5:40].strip()}"]',
+        f'[S1.5 "{passage[8:50].strip()}"]',
+        '[unverified "nobody said it"]',
+    ]
+    assert len(done.failed) == 1
+    assert made["text"] == reason["text"]
+
+
+def test_white_space_and_form_alone_may_differ() -> None:
+    assert normal("a\u00a0 b\n ﬁ") == "a b fi"
+    assert normal("A") != normal("a")
