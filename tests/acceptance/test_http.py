@@ -894,10 +894,40 @@ def test_an_unknown_id_is_404_everywhere(scene: Scene) -> None:
         for method in operations:
             for wrong in (UNKNOWN, "debate_1", "x", UNKNOWN.upper()):
                 every = ("debate_id", "conversation_id", "station_id", "agent_id")
-                answer = scene.do(method, path.format(**dict.fromkeys(every, wrong)))
+                known = {**dict.fromkeys(every, wrong), "source_id": "S1"}
+                answer = scene.do(method, path.format(**known))
                 assert wrong in scene.problem(answer, 404, "id")["detail"]
                 tried += 1
-    assert tried == 4 * 41
+    assert tried == 4 * 43
+
+
+def test_documents_are_sent_read_and_refused(scene: Scene) -> None:
+    sent = scene.http.post("/sources", files={"file": ("rfc.md", b"# RFC\n\nWe move in winter.")})
+    assert sent.status_code == 200
+    upload = sent.json()
+    assert (upload["title"], upload["kind"], upload["passages"]) == ("rfc.md", "markdown", 1)
+    made = scene.create(format="duel", sources=[{"upload": upload["upload"], "title": "RFC"}])
+    path = f"/debates/{made['id']}/sources"
+    assert [one["title"] for one in scene.get(path)["items"]] == ["RFC"]
+    assert scene.get(f"{path}/S1")["text"][0]["text"].endswith("We move in winter.")
+    scene.problem(scene.http.get(f"{path}/S2"), 404, "source_id")
+    for given, field in (
+        ([{"url": "http://example.com/"}], "sources[0].url"),
+        ([{"upload": "upload_x"}], "sources[0].upload"),
+    ):
+        asked = {"motion": "So?", "sources": given}
+        scene.problem(scene.http.post("/debates", json=asked), 422, field)
+    council = {"problem": "So?", "output_type": "decision", "sources": [{"path": "/etc/passwd"}]}
+    scene.problem(scene.http.post("/debates/council", json=council), 422, "sources[0].path")
+    key = b"AWS = 'AKIAABCDEFGHIJKLMNOP'"
+    refused = scene.http.post("/sources", files={"file": ("keys.txt", key)})
+    assert "keys.txt:1" in scene.problem(refused, 422, "file")["detail"]
+    allowed = scene.http.post(
+        "/sources", files={"file": ("keys.txt", key)}, data={"allow_secrets": "true"}
+    )
+    assert allowed.status_code == 200
+    scene.problem(scene.http.post("/sources", files={"other": ("a.txt", b"x")}), 422, "file")
+    scene.problem(scene.http.post("/sources", files={"file": ("a.bin", b"\0\1")}), 422, "file")
 
 
 def test_people_speak_and_debates_are_forked_run_again_and_deleted(scene: Scene) -> None:
@@ -923,7 +953,9 @@ def test_people_speak_and_debates_are_forked_run_again_and_deleted(scene: Scene)
 def test_other_methods_and_other_paths(scene: Scene) -> None:
     document = scene.http.get("/openapi.json").json()
     for path, operations in document["paths"].items():
-        at = path.format(debate_id=UNKNOWN, conversation_id=UNKNOWN, station_id="x", agent_id="x")
+        at = path.format(
+            debate_id=UNKNOWN, conversation_id=UNKNOWN, station_id="x", agent_id="x", source_id="S1"
+        )
         for method in {"get", "put", "patch", "delete", "post"} - set(operations):
             ours = {*operations}
             if path in ("/debates/council", "/debates/models"):
@@ -1080,7 +1112,7 @@ def test_a_format_that_is_switched_off_is_nowhere(tmp_path: Path) -> None:
         refused: list[httpx2.Response] = []
         for path, operations in document["paths"].items():
             if path.startswith("/debates/{debate_id}"):
-                at = path.format(debate_id=made["id"])
+                at = path.format(debate_id=made["id"], source_id="S1")
                 refused += [scene.do(method, at) for method in operations]
         refused.append(scene.http.post("/debates/council", json=COUNCIL))
         other = scene.http.post("/debates", json={"motion": "x", "format": "council"})

@@ -31,7 +31,7 @@ FORM: dict[str, Any] = {
 }
 
 
-@routes("POST /sources", UploadedSource, status=201, headers={}, form=FORM)
+@routes("POST /sources", UploadedSource, form=FORM)
 async def upload_source(moot: Moot, request: Request) -> Response:
     """Send a document
 
@@ -50,7 +50,7 @@ async def upload_source(moot: Moot, request: Request) -> Response:
     if len(data) > MAX_UPLOAD:
         raise InputError(f"The file is larger than {MAX_UPLOAD // 2**20} MB.", "file")
     sent, source = await moot.service.upload(name, data, title=title, allow_secrets=allowed)
-    return as_json(codec.uploaded(sent, source), 201)
+    return as_json(codec.uploaded(sent, source))
 
 
 @routes("GET /debates/{debate_id}/sources", SourcesOfDebate)
