@@ -612,6 +612,8 @@ def test_export(scene: Scene) -> None:
 def test_library(scene: Scene) -> None:
     names = [rules["name"] for rules in scene.get("/formats")["items"]]
     assert sorted(names) == ["classic", "council", "custom", "duel", "jury", "redteam", "standard"]
+    offered = scene.get("/models")
+    assert "local" in {one["provider"] for one in offered["items"]}
     found = scene.get("/providers")
     assert {"openai", "claude", "gemini", "local"} == {item["provider"] for item in found["items"]}
     assert found["default"] == ["local"]

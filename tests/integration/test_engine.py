@@ -407,8 +407,8 @@ def test_a_call_on_record_that_was_never_made_is_called_off_when_the_debate_is_l
             keeper, dispatcher = service._keeper, service._dispatcher
             commit = service._store.change
 
-            async def closing(debate_id: str, move: Any) -> Any:
-                change = await commit(debate_id, move)
+            async def closing(debate_id: str, move: Any, once: Any = None) -> Any:
+                change = await commit(debate_id, move, once)
                 if change.started and change.debate.turn_count == 1:
                     dispatcher.dispatch = lambda debate: None  # nobody takes it up again
                     keeper.call_off(debate_id)

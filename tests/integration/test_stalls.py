@@ -14,6 +14,7 @@ from moot.errors import (
     StateError,
     StorageError,
 )
+from moot.ports import Once
 from moot.settings import Settings
 from moot.store.replay import read_folder
 from moot.store.store import SqlStore
@@ -83,14 +84,16 @@ def test_a_disk_that_cannot_take_a_turn_pauses_the_debate(
     full = True
     change = SqlStore.change
 
-    async def tight(self: SqlStore, debate_id: str, move: Callable[[Debate], Any]) -> Any:
+    async def tight(
+        self: SqlStore, debate_id: str, move: Callable[[Debate], Any], once: Once | None = None
+    ) -> Any:
         def watched(row: Debate) -> Any:
             made = move(row)
             if full and any(isinstance(event, TurnCommitted) for event in made.events):
                 raise StorageError("The disk is full. Make room, then go on.")
             return made
 
-        return await change(self, debate_id, watched)
+        return await change(self, debate_id, watched, once)
 
     monkeypatch.setattr(SqlStore, "change", tight)
 

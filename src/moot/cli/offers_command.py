@@ -22,7 +22,7 @@ def models(
     ] = None,
     json: Json = False,
 ) -> None:
-    """List the models that providers offer, with price, window and abilities."""
+    """List the models that providers offer, with prices and abilities."""
     found = ask(lambda moot: moot.offers(provider))
     if json:
         print_json([asdict(one) for one in found])

@@ -286,7 +286,7 @@ def retry(
 
 
 def skip(id_: Id, json: Json = False) -> None:
-    """Continue without the turn whose failure paused the debate, or that a person owes it."""
+    """Continue without the turn that failed, or that a person owes."""
     _carry(lambda moot: moot.skip(id_), json, id_)
 
 
@@ -303,7 +303,7 @@ def say(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Speak in a debate: for the human seat that it waits for, else as a note that all hear."""
+    """Speak in a debate: for your seat, or as a note that all hear."""
     words = motion_of("say", "text", text, file)
     if ask(lambda moot: moot.get(id_)).waiting_for:
         _carry(lambda moot: moot.say(id_, words, seat=seat), json, id_)
@@ -363,7 +363,7 @@ def fork(
     juror: Juror = None,
     json: Json = False,
 ) -> None:
-    """Begin a new debate with the first turns of another, and go on from there with changes."""
+    """Go on from any turn of a debate, as a new one, with changes."""
     seats: list[dict[str, str]] = []
     for text in model or []:
         seat, equals, name = text.partition("=")
