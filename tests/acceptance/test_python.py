@@ -45,19 +45,19 @@ def test_the_examples_run_in_a_script(tmp_path: Path) -> None:
     code = "\n".join(f"exec({without_vendors(block)!r}, {{}})" for block in BLOCKS)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], env=environment(tmp_path), text=True,
-        capture_output=True, timeout=patience.seconds(), check=False,
+        capture_output=True, timeout=patience.seconds(), check=False, input="I doubt it.\n" * 3,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(BLOCKS) == 6
-    for said in (str(tmp_path), "Ada: ", "completed", "Should we ship on Mondays? completed",
-                 "ended_by_user", "'owner':"):  # fmt: skip
+    assert len(BLOCKS) == 7
+    for said in ("Me: ", str(tmp_path), "Ada: ", "completed", "ended_by_user", "'owner':",
+                 "Should we ship on Mondays? completed"):  # fmt: skip
         assert said in done.stdout
 
 
 def test_the_examples_run_in_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a real kernel, whose thread runs an event loop already."""
     cells = [without_vendors(code).replace("asyncio.run(main())", "await main()")
-             for code in BLOCKS]  # fmt: skip
+             .replace('input("Me: ")', '"I doubt it."') for code in BLOCKS]  # fmt: skip
     broken = "import moot\nmoot.run('')"
     book: Any = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(code) for code in (*cells, broken)]

@@ -712,8 +712,17 @@ def _sources(given: Sequence[Source]) -> tuple[Source, ...]:
     return tuple(replace(one, id=f"S{place}") for place, one in enumerate(given, start=1))
 
 
-def _hidden_from(given: Sequence[str]) -> tuple[HiddenFrom, ...]:
+def allowed(given: Any, field: str) -> bool:
+    """A permission is given by true, and by nothing that is only taken for it."""
+    if given is not None and not isinstance(given, bool):
+        raise InputError(f"{field} must be true or false.", field)
+    return bool(given)
+
+
+def _hidden_from(given: Any) -> tuple[HiddenFrom, ...]:
     known: tuple[HiddenFrom, ...] = ("judge", "jury")
+    if not isinstance(given, list | tuple):
+        raise InputError("hide_sources_from must be a list.", "hide_sources_from")
     for who in given:
         if who not in known:
             raise InputError(

@@ -274,7 +274,8 @@ class Service(Moot):
         if wanted.get("host") is not None:
             wanted["host"] = host = await self._seat(wanted["host"])
         wanted["sources"] = await self._library.read(
-            wanted.get("sources") or (), allow_secrets=bool(wanted.pop("allow_secrets", False))
+            wanted.get("sources") or (),
+            allow_secrets=request.allowed(wanted.pop("allow_secrets", None), "allow_secrets"),
         )
         wanted["limits"] = self._preferences.get().limits_of(wanted["limits"])
         if wanted.pop("allow_unpriced", False):
