@@ -416,8 +416,8 @@ class Service(Moot):
         once: Once | None = None,
     ) -> Debate:
         judged = await self._unspoilt(debate_id)
-        said = rejudge.heard(judged, await self._store.turns(debate_id))
         events = await self._whole_log(judged)
+        said = rejudge.heard(judged, _turns(events))
 
         async def build() -> Debate:
             now = self._clock.now()
@@ -444,8 +444,8 @@ class Service(Moot):
         once: Once | None = None,
     ) -> Debate:
         known = await self._unspoilt(debate_id)
-        said = fork.shared(await self._store.turns(debate_id), after)
         events = await self._whole_log(known)
+        said = fork.shared(_turns(events), after)
 
         async def build() -> Debate:
             now = self._clock.now()
@@ -768,9 +768,16 @@ class Service(Moot):
         return self._shown(debate)
 
     async def _whole_log(self, debate: Debate) -> list[Event]:
+        """Its log as far as it went at least when it was read. Raises NotFoundError if the debate
+        was deleted meanwhile."""
         found: list[Event] = []
         while events := await self._store.events(debate.id, found[-1].seq if found else 0):
             found += events
+        if len(found) < debate.last_seq:
+            await self._store.load(debate.id)
+            raise StorageError(
+                f"The log of {debate.id} has gaps. `moot replay` says what is wrong."
+            )
         return found
 
     async def _file(self, debate: Debate) -> None:
@@ -794,6 +801,10 @@ class Service(Moot):
 
     def _publish(self, change: Change) -> None:
         publish.tell(self._bus, change.events)
+
+
+def _turns(events: Sequence[Event]) -> list[Turn]:
+    return [event.turn for event in events if isinstance(event, TurnCommitted)]
 
 
 def _given(asked: Mapping[str, Any]) -> dict[str, Any]:
