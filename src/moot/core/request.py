@@ -723,13 +723,14 @@ def _hidden_from(given: Any) -> tuple[HiddenFrom, ...]:
     known: tuple[HiddenFrom, ...] = ("judge", "jury")
     if not isinstance(given, list | tuple):
         raise InputError("hide_sources_from must be a list.", "hide_sources_from")
-    for who in given:
+    asked = cast("Sequence[Any]", given)
+    for who in asked:
         if who not in known:
             raise InputError(
                 f"Sources can be hidden from {' and '.join(known)}, not from {who!r}.",
                 "hide_sources_from",
             )
-    return tuple(who for who in known if who in given)
+    return tuple(who for who in known if who in asked)
 
 
 def _on_failure(text: str | None) -> OnFailure | None:
