@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import pairwise
 
 CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
 """Scripts that put no space between words: Chinese and Japanese."""
@@ -12,7 +13,8 @@ _CLOSING = "\"'”’»)\\]*_」』）》】"
 _ABBREVIATED = "".join(
     rf"(?<!\b{short})"  # a letter alone is one: "e.g.", "z. B.", "J. Smith"
     for short in (
-        r"[^\W\d_]", "vs", "cf", "Dr", "Mr", "Mrs", "Prof", "Nr", "ca", "bzw", "Sr", "Sra", "ex", "ej",
+        r"[^\W\d_]", "vs", "cf", "Dr", "Mr", "Mrs", "Prof", "Nr", "ca", "bzw", "Sr", "Sra",
+        "ex", "ej",
     )
 )  # fmt: skip
 SENTENCE_END = re.compile(
@@ -51,7 +53,7 @@ def _pairs(token: str) -> Iterator[str]:
 def sentences(text: str) -> list[str]:
     """The sentences of a text, each with its end."""
     ends = [0, *(found.end() for found in SENTENCE_END.finditer(text)), len(text)]
-    parts = (text[start:end].strip() for start, end in zip(ends, ends[1:], strict=False))
+    parts = (text[start:end].strip() for start, end in pairwise(ends))
     return [part for part in parts if part]
 
 
