@@ -43,6 +43,7 @@ class ModelCard:
     least: Effort | None = None
     """The least that it thinks: "none" if it does only what is asked for. None: it cannot."""
     local: bool = False  # it runs on this machine, or on a server that the user runs
+    languages: tuple[str, ...] = ()  # in which it can debate (ISO 639-1), if that is known
 
 
 def _as_given(seconds: float) -> None:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from moot.core import course, fork, moves, rejudge, request, verbs, voices
+from moot.core import course, fitness, fork, moves, rejudge, request, verbs, voices
 from moot.core.change import Change
 from moot.core.debate import HUMAN, Debate, Turn
 from moot.core.effort import bare
@@ -270,9 +270,8 @@ class Service(Moot):
             raise InputError(error.message, error.field) from None
         seats = wanted["participants"] or ()
         wanted["participants"] = [await self._seat(seat, at) for at, seat in enumerate(seats)]
-        host: Mapping[str, Any] = {}
         if wanted.get("host") is not None:
-            wanted["host"] = host = await self._seat(wanted["host"])
+            wanted["host"] = await self._seat(wanted["host"])
         wanted["sources"] = await self._library.read(
             wanted.get("sources") or (),
             allow_secrets=request.allowed(wanted.pop("allow_secrets", None), "allow_secrets"),
@@ -280,10 +279,8 @@ class Service(Moot):
         wanted["limits"] = self._preferences.get().limits_of(wanted["limits"])
         if wanted.pop("allow_unpriced", False):
             wanted["limits"]["allow_unpriced"] = True
-        model = str(host.get("model") or self._voices.defaults()[0])
-        hosts = any(stage.cued for stage in rules.stages) and _is_local(model)
-        if hosts or any(_is_local(one) and "@" in one for one in _named(wanted)):
-            await self._voices.look()  # so that it is known who hosts, and who can think
+        if any(map(_is_local, (*_named(wanted), *self._voices.defaults()))):
+            await self._voices.look()  # so that it is known what the model that speaks can do
         wrong = await self._voices.wrong([*_named(wanted), *self._voices.defaults()])
         now = self._clock.now()
 
@@ -300,6 +297,7 @@ class Service(Moot):
                 writer=self._voices.writer,
             )
             check_budget(made, self._voices.card)
+            fitness.check(made, self._voices.card)
             return made
 
         return await asyncio.to_thread(build)  # the first card of a vendor loads its price list
@@ -380,7 +378,9 @@ class Service(Moot):
         def move(row: Debate, at: str) -> Change:
             failed = row.failure and row.failure.actor
             doubt = _doubt(row, canonical, found.__getitem__) if failed else None
-            return verbs.retry(row, canonical, doubt, at, max_turn_seconds, found.__getitem__)
+            change = verbs.retry(row, canonical, doubt, at, max_turn_seconds, found.__getitem__)
+            fitness.check(change.debate, lambda one: found[bare(one)], failed)
+            return change
 
         return await self._verb(debate_id, move, go=True)
 
@@ -428,6 +428,7 @@ class Service(Moot):
             )  # fmt: skip
             if not choices(made, said).options:
                 raise StateError("Nobody took a position in this debate: there is no choice.")
+            fitness.check(made, self._voices.card)
             return made
 
         def open_(row: Debate) -> Change:
@@ -455,6 +456,7 @@ class Service(Moot):
                 cards=self._voices.card,
             )  # fmt: skip
             check_budget(made, self._voices.card)
+            fitness.check(made, self._voices.card)
             return made
 
         def open_(row: Debate) -> Change:
