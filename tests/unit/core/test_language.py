@@ -37,7 +37,9 @@ def test_the_likeliest_language(motion: str, code: str) -> None:
     assert languages(motion)[0] == code
 
 
-@pytest.mark.parametrize("motion", ["", "42?", "Rust vs Go", "Tabs or spaces?", "C++", "🙂", "Die Hard: Film!"])
+@pytest.mark.parametrize(
+    "motion", ["", "42?", "Rust vs Go", "Tabs or spaces?", "C++", "🙂", "Die Hard: Film!"]
+)
 def test_what_is_not_clear_is_not_guessed(motion: str) -> None:
     assert languages(motion) == ()
 
