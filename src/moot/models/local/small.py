@@ -15,13 +15,13 @@ from moot.core import answers
 from moot.core.debate import Debate, Participant, Turn
 from moot.core.prompts import Message
 from moot.core.schedule import Step
-from moot.core.writing import RUNNING, clipped
+from moot.core.writing import CJK, clipped
 from moot.models.local.openings import opening, tongue
 from moot.ports import Call
 
 _HEARD = 3  # turns that a speaker is told of
 _CLIPPED = 35  # words of each
-_RUNS = re.compile(f"[{RUNNING}]")  # of which a word has few
+_DENSE = re.compile(f"[{CJK}]")  # characters of which a word has few
 
 
 def retold(call: Call) -> Call:
@@ -51,10 +51,10 @@ def words(call: Call) -> int:
 
 
 def _tokens(motion: str) -> int:
-    """Of two words in the script of the motion: models read few but Latin letters in one piece."""
+    """Of two words in the script of the motion: what is not Latin, models read in small pieces."""
     written = [char for char in motion if char.isalpha()]
-    plain = sum(char < "\u0250" or _RUNS.match(char) is not None for char in written)
-    return 5 if plain * 2 >= len(written) else 12
+    few = sum(char < "\u0250" or _DENSE.match(char) is not None for char in written)
+    return 5 if few * 2 >= len(written) else 12
 
 
 def _short(call: Call) -> tuple[Message, ...]:
