@@ -1,13 +1,14 @@
 """Models that cannot hold a debate are named before it begins, with what would suit."""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 import pytest
 from tests.unit.core.test_prompts import debate_of
 
 from moot.core import fitness, prompts, schedule
 from moot.core.debate import HUMAN, Debate
+from moot.core.format import Effort
 from moot.core.prompts import Heard
 from moot.core.voices import UNDERSTUDY
 from moot.errors import InputError
@@ -17,10 +18,11 @@ HINDI = "क्या स्कूलों को स्मार्टफ़�
 DUEL = debate_of("duel", "Ada Ben")
 
 
-def cards(**known: Any) -> Callable[[str], ModelCard]:
+def cards(
+    window: int = 8_192, least: Effort | None = None, languages: tuple[str, ...] = ()
+) -> Callable[[str], ModelCard]:
     """Of models that are all alike."""
-    return lambda model: ModelCard(model, **{"window": 8_192, "input_price": 0.0,
-                                             "output_price": 0.0, **known})  # fmt: skip
+    return lambda model: ModelCard(model, window, 0.0, 0.0, least=least, languages=languages)
 
 
 def refused(debate: Debate, known: Callable[[str], ModelCard], actor: str | None = None) -> str:
@@ -49,7 +51,7 @@ def test_a_motion_whose_language_is_not_clear_is_not_refused() -> None:
 def test_the_understudy_and_people_are_asked_nothing() -> None:
     fitness.check(DUEL.but(motion=HINDI), lambda _: cards(languages=("en",), window=1)(UNDERSTUDY))
     one, other = DUEL.participants
-    people = (one, other.__class__(**{**_fields(other), "model": HUMAN}))
+    people = (one, replace(other, model=HUMAN))
     debate = DUEL.but(motion=HINDI, participants=people)
 
     def known(model: str) -> ModelCard:
@@ -59,13 +61,9 @@ def test_the_understudy_and_people_are_asked_nothing() -> None:
     fitness.check(debate, known)
 
 
-def _fields(seat: Any) -> dict[str, Any]:
-    return {name: getattr(seat, name) for name in seat.__dataclass_fields__}
-
-
 def test_a_second_choice_and_one_seat_alone_are_looked_at() -> None:
     first, second = DUEL.participants
-    seat = first.__class__(**{**_fields(first), "instead": ("corp:small",)})
+    seat = replace(first, instead=("corp:small",))
     debate = DUEL.but(motion=HINDI, participants=(seat, second))
 
     def known(model: str) -> ModelCard:
@@ -77,7 +75,9 @@ def test_a_second_choice_and_one_seat_alone_are_looked_at() -> None:
 
 @pytest.mark.parametrize("least", [None, "low"])
 @pytest.mark.parametrize("name", ["standard", "classic", "custom", "duel"])
-def test_a_window_that_is_too_small_is_named_with_one_that_suits(name: str, least: Any) -> None:
+def test_a_window_that_is_too_small_is_named_with_one_that_suits(
+    name: str, least: Effort | None
+) -> None:
     debate = debate_of(name, "Ada Ben", host=name in ("classic", "custom"))
     window, told = 1_000, ""
     for _ in range(3):
