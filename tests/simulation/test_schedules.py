@@ -34,7 +34,8 @@ def test_every_rule_holds_in_every_schedule(schedules: list[Result]) -> None:
 
 
 def test_every_fault_and_every_verb_occurs(schedules: list[Result]) -> None:
-    missing = {*FAULTS, *(f"verb {verb}" for verb in {*VERBS, *ON_STATIONS, *BY_PEOPLE, *OF_KEEPERS})}
+    verbs = {*VERBS, *ON_STATIONS, *BY_PEOPLE, *OF_KEEPERS}
+    missing = {*FAULTS, *(f"verb {verb}" for verb in verbs)}
     missing -= {name for one in schedules for name in one.counts}
     for seed in SEEDS[SCHEDULES:]:  # if fewer were asked for, and seeds have moved
         if not missing:
