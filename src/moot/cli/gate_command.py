@@ -141,16 +141,10 @@ async def _held(wanted: "Policy", model: str | None, more: dict[str, Any]) -> To
     """Hold the debate to its end, or to what ends it."""
     from moot.cli.run_commands import cast_with
     from moot.cli.target import where
-    from moot.outcome.gate import ruling
+    from moot.outcome.gate import format_of, ruling
 
     async with where() as moot:
-        decides = [one.name for one in await moot.formats() if one.result is not None]
-        if wanted.format in decides:
-            raise InputError(
-                f"A {wanted.format} makes its own options; a gate needs two sides: duel, classic, "
-                "custom or standard.",
-                "format",
-            )
+        format_of(wanted, await moot.formats())
         asked = await cast_with(moot, {**wanted.asked(), **more}, model)
         made = await moot.create(wanted.question, **asked)
         typer.echo(f"{made.id} is under way.", err=True)

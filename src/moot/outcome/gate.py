@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from moot.core.debate import Debate, Turn
+from moot.core.format import Format
 from moot.core.jury import SIDES
 from moot.core.seating import as_source
 from moot.core.voices import UNDERSTUDY
@@ -101,6 +102,19 @@ def policy(given: Mapping[str, Any]) -> Policy:
 
 def _texts(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return tuple(map(str, cast(Sequence[Any], given.get(name) or ())))
+
+
+def format_of(wanted: Policy, formats: Sequence[Format]) -> Format | None:
+    """The format that is wanted; None if there is none, which `create` says. Raises InputError if
+    it has no two sides."""
+    rules = next((one for one in formats if one.name == wanted.format), None)
+    if rules and rules.result is not None:
+        raise InputError(
+            f"A {wanted.format} makes its own options; a gate needs two sides: duel, classic, "
+            "custom or standard.",
+            "format",
+        )
+    return rules
 
 
 @dataclass(frozen=True, slots=True)
