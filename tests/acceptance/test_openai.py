@@ -4,7 +4,6 @@ LangChain and the SDK for Node. And through bodies that no client sends."""
 import asyncio
 import json
 import random
-import subprocess
 import threading
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ import pytest
 from moot.errors import ProviderAuthError, ProviderError
 from moot.ports import Call, Reply, Say
 from moot.testing.speaker import ScriptedSpeaker
+from tests import clients
 from tests.acceptance.test_http import Cast
 from tests.patience import seconds, until
 from tests.served import Served, served
@@ -488,11 +488,11 @@ def test_many_at_once_are_as_many_debates(tmp_path: Path, number: int) -> None:
         assert all(answer.moot["status"] == "completed" for answer in answers)
 
 
-# --- other clients, each from its registry ---
+# --- other clients, each from its registry: `make clients` ---
 
 
 @pytest.mark.stress("OpenAI's SDK for Python and pydantic-ai")
-def test_langchain(scene: Scene, tmp_path: Path) -> None:
+def test_langchain(scene: Scene) -> None:
     text = question()
     script = f"""
 from langchain_openai import ChatOpenAI
@@ -503,18 +503,36 @@ assert plain.usage_metadata["total_tokens"] > 0
 streamed = "".join(chunk.content for chunk in model.stream({text!r}))
 assert streamed == plain.content, streamed
 """
-    uv = Path(".venv/bin/uv").absolute()
-    subprocess.run(
-        [uv, "run", "--no-project", "--with", "langchain-openai", "python", "-c", script],
-        check=True, cwd=tmp_path, timeout=600,
-    )  # fmt: skip
+    clients.python(script)
     one_debate(scene, text)
 
 
 @pytest.mark.stress("OpenAI's SDK for Python and pydantic-ai")
-def test_the_sdk_for_node(scene: Scene, tmp_path: Path) -> None:
+def test_newer_versions_of_openais_sdk_and_pydantic_ai(scene: Scene) -> None:
+    """As a user installs them today, apart from what moot itself is locked to."""
     text = question()
-    (tmp_path / "ask.mjs").write_text(f"""
+    script = f"""
+from openai import OpenAI
+from pydantic_ai import Agent
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+url = "{scene.server.url}/v1"
+said = [{{"role": "user", "content": {text!r}}}]
+with OpenAI(base_url=url, api_key="x") as client:
+    plain = client.chat.completions.create(model="moot/council", messages=said)
+    content = plain.choices[0].message.content
+provider = OpenAIProvider(base_url=url, api_key="x")
+agent = Agent(OpenAIChatModel("moot/council", provider=provider))
+assert agent.run_sync({text!r}).output.strip() == content.strip()
+"""
+    clients.python(script)
+    one_debate(scene, text)
+
+
+@pytest.mark.stress("OpenAI's SDK for Python and pydantic-ai")
+def test_the_sdk_for_node(scene: Scene) -> None:
+    text = question()
+    clients.node(f"""
 import OpenAI from "openai";
 const client = new OpenAI({{ baseURL: "{scene.server.url}/v1", apiKey: "x" }});
 const messages = [{{ role: "user", content: {json.dumps(text)} }}];
@@ -526,9 +544,9 @@ for await (const chunk of await client.chat.completions.create({{ ...asked, stre
 if (!plain.choices[0].message.content.startsWith("**")) throw new Error("no outcome");
 if (streamed !== plain.choices[0].message.content) throw new Error("another answer");
 if (!(plain.usage.total_tokens > 0)) throw new Error("no usage");
+const models = (await client.models.list()).data.map((model) => model.id);
+if (!models.includes("moot/council")) throw new Error("no models");
+const wrong = await client.chat.completions.create({{ ...asked, model: "gpt-5" }}).catch((e) => e);
+if (!(wrong instanceof OpenAI.NotFoundError)) throw new Error("not refused");
 """)
-    bin_ = Path(".venv/bin").absolute()
-    environment = {"PATH": f"{bin_}:/usr/bin:/bin", "HOME": str(tmp_path)}
-    for command in (["npm", "install", "--silent", "openai"], ["node", "ask.mjs"]):
-        subprocess.run(command, check=True, cwd=tmp_path, env=environment, timeout=600)
     one_debate(scene, text)
