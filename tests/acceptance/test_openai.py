@@ -4,6 +4,7 @@ LangChain and the SDK for Node. And through bodies that no client sends."""
 import asyncio
 import json
 import random
+import re
 import threading
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,10 +17,11 @@ import pytest
 
 from moot.errors import ProviderAuthError, ProviderError
 from moot.ports import Call, Reply, Say
+from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker
 from tests import clients
 from tests.acceptance.test_http import Cast
-from tests.patience import seconds, until
+from tests.patience import seconds, soon, until
 from tests.served import Served, served
 from tests.stress import STRESS
 
@@ -465,27 +467,61 @@ def test_heartbeats_while_a_model_is_silent(scene: Scene, monkeypatch: pytest.Mo
             assert b"".join(parts)
 
 
+class Waiting(ScriptedSpeaker):
+    """Nobody says a word until all may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may = threading.Event()
+
+    async def speak(self, call: Call, say: Say) -> Reply:
+        self.in_flight += 1
+        while not self.may.is_set():
+            await asyncio.sleep(0.1)
+        self.in_flight -= 1
+        return await super().speak(call, say)
+
+
 @pytest.mark.parametrize("number", [12, pytest.param(200, marks=pytest.mark.stress("12 at once"))])
-def test_many_at_once_are_as_many_debates(tmp_path: Path, number: int) -> None:
-    with served(tmp_path / "home", speaker=Steady()) as server:
+@pytest.mark.parametrize("stream", [True, False])
+def test_many_at_once_are_as_many_debates_and_none_waits_for_another(
+    tmp_path: Path, number: int, stream: bool
+) -> None:
+    """With the limits that a server has by default: each has its first byte and its first speaker
+    while no debate can have ended, or even begun to speak."""
+    usual = {name: Settings.model_fields[name].default
+             for name in ("rate_per_second", "streams_per_client")}  # fmt: skip
+    speaker = Waiting()
+    with served(tmp_path / "home", speaker=speaker, **usual) as server:
 
-        async def ask() -> list[Any]:
-            client = openai.AsyncOpenAI(
-                base_url=f"{server.url}/v1", api_key="x", timeout=seconds(), max_retries=0
-            )
-            async with client:
-                return await asyncio.gather(
-                    *(
-                        client.chat.completions.create(
-                            model="moot/duel", messages=[{"role": "user", "content": f"Is it {n}?"}]
-                        )
-                        for n in range(number)
-                    )
-                )
+        async def ask(http: httpx2.AsyncClient, at: int) -> str:
+            said = [{"role": "user", "content": f"Is it {at}?"}]
+            body = {"model": "moot/duel", "messages": said, "stream": stream}
+            async with http.stream("POST", "/v1/chat/completions", json=body) as answer:
+                parts = answer.aiter_raw()
+                first = await anext(parts)
+                began.add(at)
+                return (first + b"".join([part async for part in parts])).decode()
 
-        answers = asyncio.run(ask())
-        assert len({answer.id for answer in answers}) == number
-        assert all(answer.moot["status"] == "completed" for answer in answers)
+        async def let_go() -> None:
+            await soon(lambda: len(began) == number and speaker.in_flight == number)
+            speaker.may.set()
+
+        async def all_of_them() -> list[str]:
+            limits = httpx2.Limits(max_connections=None)
+            async with httpx2.AsyncClient(
+                base_url=server.url, timeout=seconds(), limits=limits
+            ) as http:
+                asking = [ask(http, at) for at in range(number)]
+                _, *answers = await asyncio.gather(let_go(), *asking)
+            return answers
+
+        began = set[int]()
+        answers = asyncio.run(all_of_them())
+        debates = {re.findall(r"debate_\w+", answer)[0] for answer in answers}
+        assert len(debates) == number
+        assert all('"status":"completed"' in answer for answer in answers)
+        assert len(speaker.calls) == 6 * number
 
 
 # --- other clients, each from its registry: `make clients` ---
