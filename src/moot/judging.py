@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 from moot.bridge import wait_for
 from moot.core.debate import Debate
@@ -60,11 +61,14 @@ async def ajudge(
         "max_cost_usd": max_cost_usd, "max_total_tokens": max_total_tokens,
     }  # fmt: skip
     wanted = gate.policy(given)
-    read = {"sources": [as_source(one) for one in sources], "allow_secrets": allow_secrets}
+    read: dict[str, Any] = {
+        "sources": [as_source(one) for one in sources],
+        "allow_secrets": allow_secrets,
+    }
 
     async def begin(service: Service) -> Debate:
         rules = gate.format_of(wanted, await service.formats())
-        asked = {**wanted.asked(), **read}
+        asked: dict[str, Any] = {**wanted.asked(), **read}
         asked = with_model(asked, rules, model) if rules and model else asked
         return await service.create(wanted.question, **asked)
 

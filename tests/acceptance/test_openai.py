@@ -513,7 +513,9 @@ def test_many_at_once_are_as_many_debates_and_none_waits_for_another(
                 base_url=server.url, timeout=seconds(), limits=limits
             ) as http:
                 asking = [ask(http, at) for at in range(number)]
-                _, *answers = await asyncio.gather(let_go(), *asking)
+                letting_go = asyncio.create_task(let_go())
+                answers = await asyncio.gather(*asking)
+                await letting_go
             return answers
 
         began = set[int]()
