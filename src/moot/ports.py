@@ -508,8 +508,8 @@ class Deliveries(Protocol):
         """How that try went."""
         ...
 
-    async def again(self, id_: str, now: float) -> Delivery:
-        """Let it be tried anew."""
+    async def again(self, id_: str) -> Delivery:
+        """Let it be tried anew, before all others."""
         ...
 
     async def get(self, id_: str) -> Delivery: ...

@@ -56,7 +56,7 @@ class Context:
         return self.metrics.text()
 
 
-def _context(request: Request) -> Context:
+async def _context(request: Request) -> Context:
     return request.app.state.context
 
 
