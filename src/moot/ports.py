@@ -11,6 +11,7 @@ from moot.core.debate import NO_USAGE, Debate, OutcomeKind, Turn, Usage
 from moot.core.events import Delta, Event, Speech
 from moot.core.format import Effort, Format
 from moot.core.limits import WHOLE
+from moot.core.link import Link
 from moot.core.preferences import Preferences
 from moot.core.prices import NOT_KNOWN, Known
 from moot.core.prompts import Message
@@ -399,6 +400,22 @@ class Store(Protocol):
     async def keep_hindsight(self, note: Noted) -> None: ...
 
     async def forget_hindsight(self, debate_id: str) -> None: ...
+
+    async def keep_link(self, link: Link, token_hash: str) -> None:
+        """Raises StateError if the debate has too many already."""
+        ...
+
+    async def links(self, debate_id: str) -> list[Link]: ...
+
+    async def link_of(self, token_hash: str) -> Link | None: ...
+
+    async def living_links(self, ids: Sequence[str]) -> set[str]:
+        """Those of the links that nobody has revoked."""
+        ...
+
+    async def forget_link(self, debate_id: str, link_id: str) -> bool:
+        """Returns whether the debate had that link."""
+        ...
 
     async def keep_upload(self, upload: str, source: Source, at: str) -> None:
         """Keep a document that was sent, for a debate that may name it."""
@@ -815,6 +832,24 @@ class Stations(Library[Station], Protocol):
     async def programme(self, station_id: str, past: int = 20) -> Programme: ...
 
 
+class Links(Protocol):
+    """Links to debates, for guests."""
+
+    async def make(self, debate_id: str, *, seat: str | None = None) -> tuple[Link, str]:
+        """A link to a debate, and its token, which is shown this once. Whoever holds the token can
+        read the debate and, with a `seat`, speak for that human seat; and nothing else."""
+        ...
+
+    async def of(self, debate_id: str) -> list[Link]:
+        """The links of a debate that are not revoked, oldest first."""
+        ...
+
+    async def revoke(self, debate_id: str, link_id: str) -> None:
+        """End a link: whoever holds it is refused from now on. Raises NotFoundError if the debate
+        has no such link."""
+        ...
+
+
 class Moot(Protocol):
     """The single entry point: every verb and every read, of this home or of a server.
 
@@ -827,6 +862,9 @@ class Moot(Protocol):
 
     @property
     def stations(self) -> Stations: ...
+
+    @property
+    def links(self) -> Links: ...
 
     async def create(
         self,

@@ -221,6 +221,16 @@ class SayAsked(Asked):
     ] = None
 
 
+class LinkAsked(Asked):
+    """For whom a link is."""
+
+    model_config = _like({"seat": None})
+    seat: Annotated[
+        Slug | None,
+        Field(description="The human seat that its holder speaks for. Without it: read-only."),
+    ] = None
+
+
 class OutcomeAsked(Asked):
     """What came of a decision, as one knows later."""
 

@@ -20,6 +20,7 @@ from moot.api.asked import (
     SayAsked,
 )
 from moot.api.common import SAVED, DebateId, Moot, Routes, as_file, as_json
+from moot.api.guests import link_of
 from moot.api.problems import ProblemError
 from moot.core import debate as core
 from moot.core.course import Plan
@@ -276,15 +277,20 @@ async def delete_debate(
 
 @routes("POST /debates/{debate_id}/say", Debate, 409, status=202)
 async def say_in_debate(
-    moot: Moot, debate_id: DebateId, asked: SayAsked, key: Key = None
+    moot: Moot, request: Request, debate_id: DebateId, asked: SayAsked, key: Key = None
 ) -> Response:
     """Speak: for a human seat whose turn it is, else as a note
 
     Everyone who speaks after a note hears it; it does not move the cursor. With an Idempotency-Key,
     the same words count once, however often they come.
     """
-    once = _once(key, f"say {debate_id}", asked.model_dump())
-    said = moot.service.say(debate_id, asked.text, seat=asked.seat, once=once)
+    seat, link = asked.seat, link_of(request.scope)
+    if link:
+        if seat not in (None, link.seat):
+            raise ProblemError(403, f"This link is for {link.seat} alone.", code="HTTP_ERR_GUEST")
+        seat, key = link.seat, key and f"{link.id} {key}"  # never a note, and never another's key
+    once = _once(key, f"say {debate_id}", {**asked.model_dump(), "seat": seat})
+    said = moot.service.say(debate_id, asked.text, seat=seat, once=once)
     return _shown(await said, 202)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Self, cast
 
 from pydantic import TypeAdapter
 
+from moot.client.remote_links import RemoteLinks
 from moot.client.remote_stations import RemoteAgents, RemoteStations
 from moot.client.requests import WRONG, BrokenError, UnreachableError, Wire, form, items
 from moot.core.clean import visible
@@ -67,6 +68,7 @@ class Remote(Moot):
         self.url = self._wire.url
         self._agents = RemoteAgents(self._wire)
         self._stations = RemoteStations(self._wire)
+        self._links = RemoteLinks(self._wire)
 
     async def __aenter__(self) -> Self:
         return self
@@ -85,6 +87,10 @@ class Remote(Moot):
     @property
     def stations(self) -> RemoteStations:
         return self._stations
+
+    @property
+    def links(self) -> RemoteLinks:
+        return self._links
 
     # --- begin ---
 

@@ -31,6 +31,7 @@ from moot.engine.lease import Keeper
 from moot.engine.outdated import behind
 from moot.engine.reporting import Reporter
 from moot.engine.saved_agents import Agents
+from moot.engine.sharing import Sharing
 from moot.engine.supervise import Supervisor
 from moot.engine.tail import Tail
 from moot.errors import (
@@ -132,6 +133,7 @@ class Service(Moot):
         self._indexer = indexer
         self._new_id = new_id
         self._replay = replay
+        self._links = Sharing(store, clock, self.get)
         self._closed = False
         dispatcher.start(self._advance)
 
@@ -142,6 +144,10 @@ class Service(Moot):
     @property
     def stations(self) -> Stations:
         return self._stations
+
+    @property
+    def links(self) -> Sharing:
+        return self._links
 
     async def close(self) -> None:
         self._closed = True
