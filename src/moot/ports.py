@@ -9,6 +9,7 @@ from moot.core.change import Change
 from moot.core.course import Plan
 from moot.core.debate import NO_USAGE, Debate, OutcomeKind, Turn, Usage
 from moot.core.events import Delta, Event, Speech
+from moot.core.form import Asked
 from moot.core.format import Effort, Format
 from moot.core.limits import WHOLE
 from moot.core.link import Link
@@ -937,14 +938,26 @@ class Moot(Protocol):
         ...
 
     async def say(
-        self, debate_id: str, text: str, *, seat: str | None = None, once: Once | None = None
+        self,
+        debate_id: str,
+        text: str = "",
+        *,
+        answer: Mapping[str, Any] | None = None,
+        seat: str | None = None,
+        once: Once | None = None,
     ) -> Debate:
         """Speak, as a person. If the debate is at a human seat, that is the seat's turn; otherwise
         it is a note, which everyone hears who speaks after it.
 
-        With `seat`, the words are for that seat alone: StateError if it is not its turn. With
-        `once`, words that come again are said once.
+        A seat that is `asked` for fields, as a juror is, gives them as its `answer`. With `seat`,
+        the words are for that seat alone: StateError if it is not its turn. With `once`, words
+        that come again are said once.
         """
+        ...
+
+    async def asked(self, debate_id: str, *, seat: str | None = None) -> Asked | None:
+        """What a human seat is asked for now: that one or, without it, the first that is. None if
+        the debate asks no person for anything."""
         ...
 
     async def rejudge(

@@ -21,7 +21,8 @@ TOKEN = "the-token-of-the-house"  # noqa: S105  of this test alone
 SEATS = [{"name": "Me", "model": "human"}, {"name": "Ben"}, {"name": "You", "model": "human"}]
 READS = {
     "/debates/{debate_id}", "/debates/{debate_id}/turns", "/debates/{debate_id}/plan",
-    "/debates/{debate_id}/events", "/debates/{debate_id}/packet", "/debates/{debate_id}/verdict",
+    "/debates/{debate_id}/events", "/debates/{debate_id}/asked", "/debates/{debate_id}/packet",
+    "/debates/{debate_id}/verdict",
     "/debates/{debate_id}/report", "/debates/{debate_id}/export", "/debates/{debate_id}/sources",
     "/debates/{debate_id}/sources/{source_id}",
 }  # fmt: skip

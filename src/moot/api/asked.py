@@ -214,7 +214,11 @@ class SayAsked(Asked):
     """What a person says."""
 
     model_config = _like({"text": "What would it cost?"})
-    text: Annotated[str, Field(min_length=1, max_length=MAX_WORDS)]
+    text: Annotated[str | None, Field(min_length=1, max_length=MAX_WORDS)] = None
+    answer: Annotated[
+        dict[str, Any] | None,
+        Field(description="Instead of a text: the fields that GET /debates/{id}/asked names."),
+    ] = None
     seat: Annotated[
         Slug | None,
         Field(description="For this human seat, or not at all; without it, perhaps as a note."),

@@ -33,7 +33,7 @@ from moot.ports import Once, Search
 from moot.render.export import MEDIA_TYPES, Kind
 from moot.wire import codec
 from moot.wire.outcome_shapes import NotedOutcome, Replay, Report, Verdict
-from moot.wire.shapes import Debate, ListedDebate
+from moot.wire.shapes import AskedNow, Debate, ListedDebate, Slug
 
 BLANKS = " \t"  # what may stand around a header's value
 BEYOND = 2**31 - 1  # no log is that long
@@ -290,8 +290,23 @@ async def say_in_debate(
             raise ProblemError(403, f"This link is for {link.seat} alone.", code="HTTP_ERR_GUEST")
         seat, key = link.seat, key and f"{link.id} {key}"  # never a note, and never another's key
     once = _once(key, f"say {debate_id}", {**asked.model_dump(), "seat": seat})
-    said = moot.service.say(debate_id, asked.text, seat=seat, once=once)
+    if asked.text is None and asked.answer is None:
+        raise InputError("Say something: text is missing.", "text")
+    said = moot.service.say(debate_id, asked.text or "", answer=asked.answer, seat=seat, once=once)
     return _shown(await said, 202)
+
+
+@routes("GET /debates/{debate_id}/asked", AskedNow, 422)
+async def get_asked(
+    moot: Moot,
+    request: Request,
+    debate_id: DebateId,
+    seat: Annotated[Slug | None, Query(description="Of this human seat, or else of any.")] = None,
+) -> Response:
+    """What a person is asked for, if it is their turn"""
+    link = link_of(request.scope)
+    found = await moot.service.asked(debate_id, seat=link.seat if link and link.seat else seat)
+    return as_json({"asked": found and codec.plain(found)})
 
 
 def _verb(name: str, summary: str) -> None:

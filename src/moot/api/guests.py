@@ -9,7 +9,7 @@ from moot.api.problems import ProblemError
 from moot.core.link import Link
 
 READS = re.compile(
-    r"(?:/turns|/plan|/events|/packet|/verdict|/report|/export|/sources(?:/[A-Za-z0-9]+)?)?"
+    r"(?:/turns|/plan|/events|/asked|/packet|/verdict|/report|/export|/sources(?:/[A-Za-z0-9]+)?)?"
 )
 """What can be read of a debate, behind its address."""
 _LINK = "moot.link"

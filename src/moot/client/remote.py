@@ -17,6 +17,7 @@ from moot.core.clean import visible
 from moot.core.course import Plan
 from moot.core.debate import Debate, Turn, Wanted
 from moot.core.events import Delta, Event, StatusChanged
+from moot.core.form import Asked
 from moot.core.format import Format
 from moot.core.ids import check_id
 from moot.core.preferences import Preferences
@@ -232,10 +233,21 @@ class Remote(Moot):
         return await self._verb(debate_id, "skip")
 
     async def say(
-        self, debate_id: str, text: str, *, seat: str | None = None, once: Once | None = None
+        self,
+        debate_id: str,
+        text: str = "",
+        *,
+        answer: Mapping[str, Any] | None = None,
+        seat: str | None = None,
+        once: Once | None = None,
     ) -> Debate:
-        asked = {"text": text} if seat is None else {"text": text, "seat": seat}
+        given = {"text": text or None, "answer": answer and dict(answer), "seat": seat}
+        asked = {name: one for name, one in given.items() if one is not None}
         return await self._make(f"{_path(debate_id)}/say", asked, once)
+
+    async def asked(self, debate_id: str, *, seat: str | None = None) -> Asked | None:
+        params = {"seat": seat} if seat is not None else None
+        return await self._wire.call(_asked, "GET", f"{_path(debate_id)}/asked", params=params)
 
     async def rejudge(
         self,
@@ -537,6 +549,11 @@ def _noted(said: Any) -> Hindsight | None:
 
 def _path(debate_id: str) -> str:
     return f"/debates/{check_id(debate_id)}"
+
+
+def _asked(said: Any) -> Asked | None:
+    given = visible(said["asked"])
+    return None if given is None else codec.adapter(Asked).validate_python(given)
 
 
 def _object(said: Any) -> dict[str, Any]:

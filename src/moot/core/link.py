@@ -25,10 +25,8 @@ def check_seat(debate: Debate, seat: str | None) -> None:
     """Refuse a link for a seat that no person speaks for."""
     if seat is None:
         return
-    theirs = {one.id: one for one in debate.seats}.get(seat)
-    if theirs is None or not theirs.is_human:
-        known = ", ".join(one.id for one in debate.seats if one.is_human) or "none"
+    if seat not in debate.people:
+        known = ", ".join(debate.people) or "none"
         raise InputError(
-            f"A person speaks for none that is called {seat[:60]!a}. Seats of people: {known}.",
-            "seat",
+            f"No person speaks for a seat {seat[:60]!a}. Seats of people: {known}.", "seat"
         )

@@ -11,8 +11,10 @@ from moot.core.change import Change
 from moot.core.debate import HUMAN, Debate, Turn
 from moot.core.effort import bare
 from moot.core.events import Delta, Event, TurnCommitted
+from moot.core.form import Asked, step_of
 from moot.core.format import Format
 from moot.core.ids import check_id
+from moot.core.link import check_seat
 from moot.core.preferences import Preferences
 from moot.core.quoting import Shelf
 from moot.core.rerun import again
@@ -24,6 +26,7 @@ from moot.engine.advance import Advancer
 from moot.engine.broadcast import Stations
 from moot.engine.budget import check_budget
 from moot.engine.documents import Sources, named
+from moot.engine.filling import asked_of, fill
 from moot.engine.finish import Filer, at_rest
 from moot.engine.inbox import Subscription
 from moot.engine.indexer import Indexer
@@ -394,18 +397,39 @@ class Service(Moot):
         return await self._verb(debate_id, verbs.skip, go=True)
 
     async def say(
-        self, debate_id: str, text: str, *, seat: str | None = None, once: Once | None = None
+        self,
+        debate_id: str,
+        text: str = "",
+        *,
+        answer: Mapping[str, Any] | None = None,
+        seat: str | None = None,
+        once: Once | None = None,
     ) -> Debate:
         # Whoever speaks while it is a seat's turn means that seat, even if others come first.
         there = await self.get(debate_id)
-        meant = seat or there.waiting_for
-        words = await self._quoted(there, text)
+        meant = seat
+        if meant is None and there.waiting_for:
+            step = step_of(there, there.waiting_for)
+            meant = there.waiting_for if answer or (step and step.answer == "text") else None
+        words, filled = text, None
+        if answer is None:
+            words = await self._quoted(there, text)
+        else:
+            words, filled = await fill(
+                there, meant, answer, text, await self._store.turns(there.id)
+            )
         debate = await self._verb(
-            debate_id, lambda row, at: verbs.say(row, words, at, meant), once=once
+            debate_id, lambda row, at: verbs.say(row, words, at, meant, filled), once=once
         )
         if meant and not at_rest(debate) and not self._in_flight(debate):
             self._dispatch(debate)
         return debate
+
+    async def asked(self, debate_id: str, *, seat: str | None = None) -> Asked | None:
+        debate = await self.get(debate_id)
+        if seat is not None:
+            check_seat(debate, seat)
+        return await asked_of(debate, seat, await self._store.turns(debate_id))
 
     async def _quoted(self, debate: Debate, text: str) -> str:
         """What a person says, with each quote in it that fails marked, as anybody's is."""

@@ -240,13 +240,13 @@ class MootContract:
             await one.links.revoke(made.id, read.id)
             assert await one.links.of(made.id) == [sit]
             for link in (read.id, "x", "../y"):
-                await refused(one.links.revoke(made.id, link), NotFoundError)
+                await refused(one.links.revoke(made.id, link), NotFoundError, "link")
             for seat in ("ben", "nobody"):
                 await refused(one.links.make(made.id, seat=seat), InputError, "seat")
             for ask in (one.links.make, one.links.of):
                 await refused(ask(NOBODY), NotFoundError, "id")
             other = await one.create(MOTION, format="duel", start=False)
-            await refused(one.links.revoke(other.id, sit.id), NotFoundError)
+            await refused(one.links.revoke(other.id, sit.id), NotFoundError, "link")
             assert await one.links.of(made.id) == [sit]
 
     @in_loop

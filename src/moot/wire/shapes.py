@@ -24,6 +24,7 @@ from moot.core.debate import (
     Stance,
     Usage,
 )
+from moot.core.form import Asked
 from moot.core.format import Format
 from moot.core.schedule import Heading
 from moot.core.sources import HiddenFrom, Source, SourceKind
@@ -221,6 +222,12 @@ class MadeLink(Link):
 
     token: Annotated[str, Field(description="For `Authorization: Bearer …`.")]
     path: Annotated[str, Field(description="Of the page that it opens, on this service.")]
+
+
+class AskedNow(TypedDict):
+    """What a person is asked for."""
+
+    asked: Annotated[Asked | None, Field(description="null: nobody is.")]
 
 
 class UploadedSource(TypedDict):
