@@ -944,13 +944,15 @@ class Moot(Protocol):
         *,
         answer: Mapping[str, Any] | None = None,
         seat: str | None = None,
+        note: bool = False,
         once: Once | None = None,
     ) -> Debate:
         """Speak, as a person. If the debate is at a human seat, that is the seat's turn; otherwise
         it is a note, which everyone hears who speaks after it.
 
         A seat that is `asked` for fields, as a juror is, gives them as its `answer`. With `seat`,
-        the words are for that seat alone: StateError if it is not its turn. With `once`, words
+        the words are for that seat alone: StateError if it is not its turn. A `note` is never a
+        seat's turn. With `once`, words
         that come again are said once.
         """
         ...

@@ -137,6 +137,8 @@ def test_a_guest_speaks_for_its_seat_alone(server: Served) -> None:
         assert server.http.get("/guest").status_code == 404
         assert reader.post(say, json={"text": "I, too."}).status_code == 403
         assert me.post(say, json={"text": "For you.", "seat": "you"}).status_code == 403
+        noted = me.post(say, json={"text": "As a note.", "note": True})
+        assert noted.status_code == 403
         early = you.post(say, json={"text": "My turn?"})
         assert early.status_code == 409  # and not a note
         assert "not You's turn" in early.json()["detail"]

@@ -30,7 +30,7 @@ def _value(field: FormField, cited: int, given: dict[str, Any]) -> Any:
         "quotes": [],
     }.get(field.type)
     if field.type == "choice":
-        made = next(one for one in field.choices if one != "undecided")
+        made = next((one for one in field.choices if one != "undecided"), "Ship it")
     if field.type == "table":
         made = fill(field.fields, cited, **given)
     return [made] if field.list and field.type not in ("turns", "quotes") else made

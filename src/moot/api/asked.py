@@ -223,6 +223,7 @@ class SayAsked(Asked):
         Slug | None,
         Field(description="For this human seat, or not at all; without it, perhaps as a note."),
     ] = None
+    note: Annotated[bool, Field(description="As a note, whosever turn it is.")] = False
 
 
 class LinkAsked(Asked):

@@ -286,13 +286,15 @@ async def say_in_debate(
     """
     seat, link = asked.seat, link_of(request.scope)
     if link:
-        if seat not in (None, link.seat):
+        if asked.note or seat not in (None, link.seat):
             raise ProblemError(403, f"This link is for {link.seat} alone.", code="HTTP_ERR_GUEST")
         seat, key = link.seat, key and f"{link.id} {key}"  # never a note, and never another's key
     once = _once(key, f"say {debate_id}", {**asked.model_dump(), "seat": seat})
     if asked.text is None and asked.answer is None:
         raise InputError("Say something: text is missing.", "text")
-    said = moot.service.say(debate_id, asked.text or "", answer=asked.answer, seat=seat, once=once)
+    said = moot.service.say(
+        debate_id, asked.text or "", answer=asked.answer, seat=seat, note=asked.note, once=once
+    )
     return _shown(await said, 202)
 
 

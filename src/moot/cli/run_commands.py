@@ -308,15 +308,18 @@ def say(
         Path | None,
         typer.Option(metavar="FILE", help="An answer with fields, as JSON; - is standard input."),
     ] = None,
+    note: Annotated[
+        bool, typer.Option("--note", help="Say it as a note, even if a seat's turn is waited for.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Speak in a debate: for your seat, or as a note that all hear."""
     fields = _answer(answer) if answer else None
     words = "" if answer else motion_of("say", "text", text, file)
-    if ask(lambda moot: moot.get(id_)).waiting_for:
+    if not note and ask(lambda moot: moot.get(id_)).waiting_for:
         _carry(lambda moot: moot.say(id_, words, answer=fields, seat=seat), json, id_)
         return
-    debate = ask(lambda moot: moot.say(id_, words, answer=fields, seat=seat))
+    debate = ask(lambda moot: moot.say(id_, words, answer=fields, seat=seat, note=note))
     if json:
         _print_debate(debate)
     else:

@@ -239,9 +239,15 @@ class Remote(Moot):
         *,
         answer: Mapping[str, Any] | None = None,
         seat: str | None = None,
+        note: bool = False,
         once: Once | None = None,
     ) -> Debate:
-        given = {"text": text or None, "answer": answer and dict(answer), "seat": seat}
+        given = {
+            "text": text or None,
+            "answer": answer and dict(answer),
+            "seat": seat,
+            "note": note or None,
+        }
         asked = {name: one for name, one in given.items() if one is not None}
         return await self._make(f"{_path(debate_id)}/say", asked, once)
 

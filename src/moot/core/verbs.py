@@ -156,12 +156,18 @@ class Filled:
 
 
 def say(
-    debate: Debate, text: str, at: str, seat: str | None = None, filled: Filled | None = None
+    debate: Debate,
+    text: str,
+    at: str,
+    seat: str | None = None,
+    filled: Filled | None = None,
+    *,
+    note: bool = False,
 ) -> Change:
     """A person speaks: for a human seat whose turn it is, and otherwise a note.
 
     With `seat`, the words are for that seat alone, and refused if it is not its turn. Where an
-    answer has fields, it is `filled`, and the text is how it reads.
+    answer has fields, it is `filled`, and the text is how it reads. `note`: never a seat's turn.
     """
     words = visible(text)
     if not words:
@@ -176,7 +182,7 @@ def say(
             f"Nobody would hear it: the debate {when}. {status.POSSIBLE[debate.status]}"
         )
     _not_stopping(debate)
-    step = _own_step(debate, seat, filled)
+    step = None if note else _own_step(debate, seat, filled)
     if step is None:
         _not_decided(debate, "add")
         return _note(debate, words, at)

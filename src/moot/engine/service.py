@@ -403,12 +403,15 @@ class Service(Moot):
         *,
         answer: Mapping[str, Any] | None = None,
         seat: str | None = None,
+        note: bool = False,
         once: Once | None = None,
     ) -> Debate:
         # Whoever speaks while it is a seat's turn means that seat, even if others come first.
         there = await self.get(debate_id)
         meant = seat
-        if meant is None and there.waiting_for:
+        if note and (seat is not None or answer is not None):
+            raise InputError("A note is nobody's turn: it has neither a seat nor fields.", "note")
+        if meant is None and there.waiting_for and not note:
             step = step_of(there, there.waiting_for)
             meant = there.waiting_for if answer or (step and step.answer == "text") else None
         words, filled = text, None
@@ -419,7 +422,9 @@ class Service(Moot):
                 there, meant, answer, text, await self._store.turns(there.id)
             )
         debate = await self._verb(
-            debate_id, lambda row, at: verbs.say(row, words, at, meant, filled), once=once
+            debate_id,
+            lambda row, at: verbs.say(row, words, at, meant, filled, note=note),
+            once=once,
         )
         if meant and not at_rest(debate) and not self._in_flight(debate):
             self._dispatch(debate)
