@@ -45,7 +45,7 @@ def until(condition: Any) -> None:
 
 
 def waiting(server: Served, seat: str = "me") -> str:
-    asked = {"format": "standard", "participants": SEATS, "options": {"rounds": 2}}
+    asked: dict[str, Any] = {"format": "standard", "participants": SEATS, "options": {"rounds": 2}}
     made = server.create(**asked)["id"]
     until(lambda: server.http.get(f"/debates/{made}").json()["waiting_for"] == seat)
     return made
@@ -107,7 +107,7 @@ def test_a_guest_gets_403_for_every_route_but_those_of_its_debate(server: Served
 
 def _status(guest: httpx2.Client, method: str, path: str, debate: str) -> int:
     at = re.sub(r"{(?!debate_id)\w+}", "s1", path).format(debate_id=debate)
-    body = {"json": {}} if method not in ("get", "delete") else {}
+    body: dict[str, Any] = {} if method in ("get", "delete") else {"json": {}}
     with guest.stream(method.upper(), at, **body) as answer:  # a stream is left at once
         return answer.status_code
 

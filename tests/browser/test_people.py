@@ -55,7 +55,8 @@ def test_a_person_speaks_interjects_forks_and_compares_by_keyboard(
     browser: Browser, moot: Served, stage: Stage, width: int
 ) -> None:
     size = {"width": width, "height": 800}
-    with visit(browser, moot.url, viewport=size, permissions=["clipboard-write", "clipboard-read"]) as tab:  # fmt: skip
+    may = ["clipboard-write", "clipboard-read"]
+    with visit(browser, moot.url, viewport=size, permissions=may) as tab:
         debate = begun(moot)
         page = tab.open(f"/d/{debate}")
         press, mine = page.keyboard.press, page.get_by_label("Me, it is your turn")
