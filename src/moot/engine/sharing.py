@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Awaitable, Callable, Collection
 
 from moot.core.debate import Debate
-from moot.core.ids import check_id
 from moot.core.link import PREFIX, Link, check_seat
 from moot.core.times import iso
 from moot.engine.new_ids import new_link_id, new_secret
@@ -35,7 +34,8 @@ class Sharing:
         return await self._store.links(debate_id)
 
     async def revoke(self, debate_id: str, link_id: str) -> None:
-        if not await self._store.forget_link(check_id(debate_id), link_id):
+        await self._get(debate_id)
+        if not await self._store.forget_link(debate_id, link_id):
             raise NotFoundError(f"This debate has no link {link_id[:60]!a}.", "link")
 
     async def guest(self, token: str) -> Link | None:
