@@ -35,7 +35,7 @@ def test_a_seat_waits_thirty_days_over_a_hundred_restarts(servers: Servers, tmp_
             1, format="duel", participants=SEATS, limits={"max_turns": 4}
         )  # fmt: skip
         waits = f"debate_runs WHERE id = '{debate}' AND waiting_for = 'me'"
-        assert cluster.wait_until(lambda: cluster.count(waits))
+        assert cluster.wait_until(lambda: cluster.count(waits) == 1)
         row = f"SELECT * FROM debate_runs WHERE id = '{debate}'"
         before, calls = cluster.rows(row), len(cluster.book("calls"))
         assert calls == cluster.count("debate_attempts") == 1
@@ -56,7 +56,7 @@ def test_a_seat_waits_thirty_days_over_a_hundred_restarts(servers: Servers, tmp_
 
         asyncio.run(in_service(cluster, say))
         again = f"debate_turns WHERE debate_id = '{debate}'"
-        assert cluster.wait_until(lambda: cluster.count(again) == 3 and cluster.count(waits))
+        assert cluster.wait_until(lambda: cluster.count(again) == 3 and cluster.count(waits) == 1)
         assert len(cluster.book("calls")) == 2
         assert not cluster.book("errors")
 
