@@ -6,7 +6,7 @@ from typer.core import TyperGroup
 
 GROUPS = {
     "Debate": ("run", "council", "start", "watch", "pause", "resume", "stop", "end", "retry",
-               "skip", "say", "fork", "rerun", "delete"),
+               "skip", "say", "share", "fork", "rerun", "delete"),
     "Read": ("list", "show", "report", "export", "replay", "records"),
     "Decide": ("gate", "verdict", "rejudge", "outcome"),
     "Stations": ("stations", "air", "agents"),

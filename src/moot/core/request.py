@@ -129,15 +129,15 @@ def warned(debate: Debate, cards: voices.Cards | None) -> Debate:
 
 
 def check_people(debate: Debate) -> None:
-    """People speak where a text is asked for: refuse a seat that has fields to fill."""
+    """Refuse a person where a stage lasts until all agree: a worker that speaks at the same time
+    could not tell that it is over."""
     for leg in legs_of(debate):
-        for seat in leg.speakers if leg.stage.answer != "text" else ():
+        for seat in leg.speakers if leg.stage.until else ():
             if seat.is_human:
                 field = "host" if seat == debate.host else "participants"
                 raise InputError(
-                    f"{seat.name} cannot be a person: in the stage {leg.stage.name}, a "
-                    f"{debate.format} asks for an answer with fields, and people speak in plain "
-                    "text. Give this seat a model.",
+                    f"{seat.name} cannot be a person: in a {debate.format}, the stage "
+                    f"{leg.stage.name} lasts until all agree. Give this seat a model.",
                     field,
                 )
 
@@ -515,8 +515,6 @@ def _juror(n: int, model: str | None, normalize: Normalize, warnings: list[str])
         )
     except InputError as error:
         raise InputError(error.message, field) from None
-    if seat.is_human:
-        raise InputError("A juror is a model, not a person: name one.", field)
     return replace(seat, id=f"juror-{n}", role="juror")
 
 

@@ -11,8 +11,10 @@ from moot.core.change import Change
 from moot.core.debate import HUMAN, Debate, Turn
 from moot.core.effort import bare
 from moot.core.events import Delta, Event, TurnCommitted
+from moot.core.form import Asked, step_of
 from moot.core.format import Format
 from moot.core.ids import check_id
+from moot.core.link import check_seat
 from moot.core.preferences import Preferences
 from moot.core.quoting import Shelf
 from moot.core.rerun import again
@@ -24,6 +26,7 @@ from moot.engine.advance import Advancer
 from moot.engine.broadcast import Stations
 from moot.engine.budget import check_budget
 from moot.engine.documents import Sources, named
+from moot.engine.filling import asked_of, fill
 from moot.engine.finish import Filer, at_rest
 from moot.engine.inbox import Subscription
 from moot.engine.indexer import Indexer
@@ -31,6 +34,7 @@ from moot.engine.lease import Keeper
 from moot.engine.outdated import behind
 from moot.engine.reporting import Reporter
 from moot.engine.saved_agents import Agents
+from moot.engine.sharing import Sharing
 from moot.engine.supervise import Supervisor
 from moot.engine.tail import Tail
 from moot.errors import (
@@ -132,6 +136,7 @@ class Service(Moot):
         self._indexer = indexer
         self._new_id = new_id
         self._replay = replay
+        self._links = Sharing(store, clock, self.get)
         self._closed = False
         dispatcher.start(self._advance)
 
@@ -142,6 +147,10 @@ class Service(Moot):
     @property
     def stations(self) -> Stations:
         return self._stations
+
+    @property
+    def links(self) -> Sharing:
+        return self._links
 
     async def close(self) -> None:
         self._closed = True
@@ -388,18 +397,44 @@ class Service(Moot):
         return await self._verb(debate_id, verbs.skip, go=True)
 
     async def say(
-        self, debate_id: str, text: str, *, seat: str | None = None, once: Once | None = None
+        self,
+        debate_id: str,
+        text: str = "",
+        *,
+        answer: Mapping[str, Any] | None = None,
+        seat: str | None = None,
+        note: bool = False,
+        once: Once | None = None,
     ) -> Debate:
         # Whoever speaks while it is a seat's turn means that seat, even if others come first.
         there = await self.get(debate_id)
-        meant = seat or there.waiting_for
-        words = await self._quoted(there, text)
+        meant = seat
+        if note and (seat is not None or answer is not None):
+            raise InputError("A note is nobody's turn: it has neither a seat nor fields.", "note")
+        if meant is None and there.waiting_for and not note:
+            step = step_of(there, there.waiting_for)
+            meant = there.waiting_for if answer or (step and step.answer == "text") else None
+        words, filled = text, None
+        if answer is None:
+            words = await self._quoted(there, text)
+        else:
+            words, filled = await fill(
+                there, meant, answer, text, await self._store.turns(there.id)
+            )
         debate = await self._verb(
-            debate_id, lambda row, at: verbs.say(row, words, at, meant), once=once
+            debate_id,
+            lambda row, at: verbs.say(row, words, at, meant, filled, note=note),
+            once=once,
         )
         if meant and not at_rest(debate) and not self._in_flight(debate):
             self._dispatch(debate)
         return debate
+
+    async def asked(self, debate_id: str, *, seat: str | None = None) -> Asked | None:
+        debate = await self.get(debate_id)
+        if seat is not None:
+            check_seat(debate, seat)
+        return await asked_of(debate, seat, await self._store.turns(debate_id))
 
     async def _quoted(self, debate: Debate, text: str) -> str:
         """What a person says, with each quote in it that fails marked, as anybody's is."""
