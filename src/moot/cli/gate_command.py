@@ -8,6 +8,7 @@ import typer
 
 from moot.cli.ask import Json, print_json
 from moot.cli.quiet import loading
+from moot.cli.source_options import AllowSecrets, HideSources, SourceGiven, sources_asked
 from moot.errors import InputError, MootError
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ def gate(
     model: Annotated[
         str | None, typer.Option("--model", "-m", metavar="MODEL", help="The model of every seat.")
     ] = None,
+    source: SourceGiven = None,
+    hide_sources_from: HideSources = None,
+    allow_secrets: AllowSecrets = False,
     policy: PolicyFile = None,
     max_cost_usd: Annotated[float | None, typer.Option(help="Its budget.")] = None,
     summary: Summary = None,
@@ -68,7 +72,8 @@ def gate(
     try:
         wanted = _policy(policy, given)
         asked = wanted.question
-        ruling, held, answer = asyncio.run(_held(wanted, model))
+        documents = sources_asked(source, hide_sources_from, allow_secrets)
+        ruling, held, answer = asyncio.run(_held(wanted, model, documents))
     except MootError as error:
         ruling = Ruling("undecided", error.message)
     text = gate_text.summary(asked or "?", ruling, answer, held.id if held else "")
@@ -99,7 +104,9 @@ def _policy(file: Path | None, given: dict[str, Any]) -> "Policy":
     return gate.policy({**fields, **{name: one for name, one in given.items() if one is not None}})
 
 
-async def _held(wanted: "Policy", model: str | None) -> "tuple[Ruling, Debate, str]":
+async def _held(
+    wanted: "Policy", model: str | None, documents: dict[str, Any]
+) -> "tuple[Ruling, Debate, str]":
     """Hold the debate to its end, or to what ends it."""
     from moot.cli.run_commands import cast_with
     from moot.cli.target import where
@@ -113,7 +120,7 @@ async def _held(wanted: "Policy", model: str | None) -> "tuple[Ruling, Debate, s
                 "custom or standard.",
                 "format",
             )
-        asked = await cast_with(moot, wanted.asked(), model)
+        asked = await cast_with(moot, {**wanted.asked(), **documents}, model)
         made = await moot.create(wanted.question, **asked)
         typer.echo(f"{made.id} is under way.", err=True)
         try:

@@ -25,6 +25,15 @@ class Seat(TypedDict, total=False):
     bio: str
 
 
+class Document(TypedDict, total=False):
+    """A document: its text or, if this moot fetches any, its address."""
+
+    title: str
+    text: str
+    url: str
+    upload: Annotated[str, Field(description="Of POST /sources.")]
+
+
 class Standing(TypedDict):
     """A debate as it stands."""
 
