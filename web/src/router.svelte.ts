@@ -3,12 +3,14 @@ export type Route =
   | { name: 'home' }
   | { name: 'new'; step: 1 | 2 }
   | { name: 'debate' | 'outcome' | 'replay'; id: string }
+  | { name: 'source'; id: string; source: string }
   | { name: 'agents' | 'stations' | 'settings' | 'example' }
   | { name: 'station'; id: string }
   | { name: 'air'; station: string; debate: string | null }
   | { name: 'lost' }
 
 const DEBATE = /^\/d\/([\w-]+)(?:\/(outcome|replay))?\/?$/
+const SOURCE = /^\/d\/([\w-]+)\/sources\/(S[1-9]\d{0,2})\/?$/
 const STUDIO = /^\/studio\/(?:(agents|settings)|stations(?:\/([\w-]+))?)\/?$/
 const AIR = /^\/air\/([\w-]+)(?:\/([\w-]+))?\/?$/
 
@@ -18,6 +20,8 @@ function parse(path: string, search = ''): Route {
   if (path === '/new') return { name: 'new', step: new URLSearchParams(search).get('step') === '2' ? 2 : 1 }
   const found = DEBATE.exec(path)
   if (found?.[1]) return { name: (found[2] as 'outcome' | 'replay' | undefined) ?? 'debate', id: found[1] }
+  const source = SOURCE.exec(path)
+  if (source?.[1] && source[2]) return { name: 'source', id: source[1], source: source[2] }
   const air = AIR.exec(path)
   if (air?.[1]) return { name: 'air', station: air[1], debate: air[2] ?? null }
   const studio = STUDIO.exec(path)
@@ -85,6 +89,9 @@ export const paths = {
   turn: (id: string, number: number) => `/d/${id}#turn-${number}`,
   outcome: (id: string) => `/d/${id}/outcome`,
   replay: (id: string) => `/d/${id}/replay`,
+  source: (id: string, source: string) => `/d/${id}/sources/${source}`,
+  /** A passage, with the words that are quoted of it. */
+  passage: (id: string, ref: string, words = '') => `/d/${id}/sources/${ref.split('.')[0]}${words && `?quote=${encodeURIComponent(words)}`}#${ref}`,
   example: '/example',
   settings: '/studio/settings',
   agents: '/studio/agents',
