@@ -21,6 +21,10 @@ PAGES = [[f"Page {n} of many."] for n in range(1, 8)] + [[f"In short, {REAL}.", 
 SAID = f'It **moves** [S1.8 "{REAL}"], see [S2.1]. Yet [S1.2 "{FAKE}"] {HOSTILE}'
 
 
+MARKS = ".unverified, [title=DEBATE_WARN_QUOTE_UNVERIFIED]"
+"""What shows that a quote failed: a mark, or a sentence that says so."""
+
+
 def says(call: Call) -> str:
     if call.step.answer != "ballot":
         return f"{len(call.heard)}: {SAID}"
@@ -50,7 +54,7 @@ def set_up(page: Page) -> None:
     page.get_by_role("radio", name="Duel").check()
     page.get_by_label("Motion").fill("Should we move the ledger?")
     page.get_by_label("Turns", exact=True).fill("2")
-    page.get_by_label("Documents").set_input_files([
+    page.locator("#documents-file").set_input_files([
         file("report.pdf", pdf(PAGES)),
         file("keys.txt", b"one\nAKIAIOSFODNN7ABCDEFG\n"),
         file("photo.png", b"\x89PNG\r\n\x00\x00"),
@@ -77,7 +81,7 @@ def marked(page: Page, where: str, least: int = 1) -> None:
     assert len(everywhere) >= least
     for one in everywhere:
         if one.is_visible():
-            assert one.evaluate("one => !!one.closest('.unverified')")
+            assert one.evaluate("(one, marks) => !!one.closest(marks)", MARKS)
 
 
 def test_from_a_dropped_file_to_the_words_in_their_page(browser: Browser, moot: Served) -> None:
@@ -90,7 +94,8 @@ def test_from_a_dropped_file_to_the_words_in_their_page(browser: Browser, moot: 
         made = moot.wait(page.url.rpartition("/")[2])
         assert [one["title"] for one in made["sources"]] == ["report.pdf", "rfc-12.md"]
 
-        turn = page.locator("article.turn").first
+        page.goto(f"{moot.url}/d/{made['id']}#turn-1")  # the last turns are what is in view first
+        turn = page.locator("#turn-1")
         expect(turn.locator("q")).to_have_text(REAL)
         expect(turn.locator(".unverified")).to_contain_text("unverified quote")
         marked(page, "main")
@@ -100,8 +105,8 @@ def test_from_a_dropped_file_to_the_words_in_their_page(browser: Browser, moot: 
         expect(page.get_by_text("found word for word")).to_be_visible()
         marked(page, "main", least=0)
 
-        page.goto(f"{moot.url}/d/{made['id']}")
-        page.locator("article.turn a", has_text="S1.8").first.click()
+        page.goto(f"{moot.url}/d/{made['id']}#turn-1")
+        turn.get_by_role("link", name="S1.8").click()
         expect(page.locator("mark")).to_have_text(REAL)
         expect(page.locator("mark")).to_be_in_viewport()
         expect(page.locator(".cited .number")).to_have_text("S1.8")
