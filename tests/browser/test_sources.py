@@ -3,10 +3,9 @@
 import json
 import re
 from collections.abc import Generator
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, FilePayload, Page, expect
 
 from moot.core.jury import SIDES
 from moot.ports import Call
@@ -16,7 +15,7 @@ from tests.served import Served, served
 from tests.unit.sources.papers import pdf
 
 REAL, FAKE = "the *ledger* moves before winter", "nobody ever wrote <b>this</b> down"
-HOSTILE = "<img src=x onerror=\"window.ran = 1\"><script>window.ran = 1</script>"
+HOSTILE = '<img src=x onerror="window.ran = 1"><script>window.ran = 1</script>'
 PAGES = [[f"Page {n} of many."] for n in range(1, 8)] + [[f"In short, {REAL}.", HOSTILE]]
 SAID = f'It **moves** [S1.8 "{REAL}"], see [S2.1]. Yet [S1.2 "{FAKE}"] {HOSTILE}'
 
@@ -38,7 +37,7 @@ def moot(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
         yield found
 
 
-def file(name: str, data: bytes) -> dict[str, Any]:
+def file(name: str, data: bytes) -> FilePayload:
     return {"name": name, "mimeType": "application/octet-stream", "buffer": data}
 
 
@@ -112,7 +111,9 @@ def test_from_a_dropped_file_to_the_words_in_their_page(browser: Browser, moot: 
         expect(page.locator(".cited .number")).to_have_text("S1.8")
         expect(page.get_by_role("heading", name="Page 8")).to_be_in_viewport()
         expect(page.get_by_text("onerror=")).to_be_visible()
-        assert page.evaluate("() => window.ran === undefined && !document.querySelector('main img')")
+        assert page.evaluate(
+            "() => window.ran === undefined && !document.querySelector('main img')"
+        )
         assert not violations(page)
         page.get_by_role("link", name="S2 rfc-12.md").click()
         expect(page.get_by_text("Ada owns the ledger.")).to_be_visible()

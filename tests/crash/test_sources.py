@@ -18,7 +18,10 @@ TEXT = "The ledger moves before winter, and Ada owns it. It costs 12,000 euros."
 GOOD, FAKE = "The ledger moves before winter", "The ledger stays as it was"
 COMPLETED = "SELECT count(*) FROM debate_runs WHERE status = 'completed' AND files_seq >= last_seq"
 LOST = "SELECT count(*) FROM debate_attempts WHERE outcome = 'unknown'"
-TORN = "SELECT count(*) FROM debate_uploads WHERE sha256 NOT IN (SELECT sha256 FROM debate_source_texts)"
+TORN = (
+    "SELECT count(*) FROM debate_uploads"
+    " WHERE sha256 NOT IN (SELECT sha256 FROM debate_source_texts)"
+)
 SENT = "SELECT count(*) FROM debate_uploads"
 
 
@@ -86,10 +89,10 @@ def test_no_quote_goes_unmarked_and_no_call_uncounted(desk: Desk, place: str) ->
     assert [f'[S1.1 "{GOOD}"]' in turn.text for turn in replayed.turns] == [True] * 4
     for turn in replayed.turns:
         assert re.findall(rf'\[(\S+) "{FAKE}"\]', turn.text) == ["unverified"]
-    (lost,) = desk.rows(LOST)[0]
+    lost = int(str(desk.rows(LOST)[0][0]))
     calls = Counter(line.split(" ", 1)[1] for line in desk.book("calls"))
     assert all(times <= 2 + 2 * lost for times in calls.values())
-    (counted,) = desk.rows("SELECT count(*) FROM debate_attempts")[0]
+    counted = int(str(desk.rows("SELECT count(*) FROM debate_attempts")[0][0]))
     assert counted >= sum(calls.values())
 
 
@@ -102,7 +105,7 @@ def test_what_was_sent_is_kept_whole_or_not_at_all(desk: Desk) -> None:
         desk.kill(pid)
     assert desk.rows(TORN) == [(0,)]
     told = desk.book("sent")
-    assert desk.rows(SENT)[0][0] >= len(told)
+    assert int(str(desk.rows(SENT)[0][0])) >= len(told)
 
     async def read() -> None:
         async with open_service(desk.settings, recover=False) as service:

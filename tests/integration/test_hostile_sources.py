@@ -1,4 +1,4 @@
-"""Documents that carry instructions, and what happens to sources when processes die and debates go."""
+"""Documents that carry instructions, and what becomes of sources when debates go."""
 
 import asyncio
 import json
@@ -9,7 +9,6 @@ from typing import Any
 from moot.bootstrap import open_service, replay
 from moot.core.debate import Debate
 from moot.core.jury import SIDES
-from moot.engine import failpoints
 from moot.engine.service import Service
 from moot.ports import Call
 from moot.settings import Settings
@@ -77,7 +76,7 @@ def hold(home: Path, documents: list[tuple[str, bytes]]) -> tuple[Debate, Jurors
 
 
 def test_twenty_documents_that_carry_instructions(tmp_path: Path) -> None:
-    """Each line of them is marked as a document's, no call is added, and the verdict is the same."""
+    """Each of their lines is marked as a document's, no call is added, the verdict is the same."""
     assert len(HOSTILE) == 20
     debate, told, verdict = hold(tmp_path / "hostile", HOSTILE)
     _, bare, otherwise = hold(tmp_path / "bare", [("a.md", b"An innocent text.")])
@@ -106,7 +105,7 @@ def counts(home: Path) -> tuple[int, int, int]:
     database = sqlite3.connect(home / ".agentic" / "kofnote_search.sqlite")
     try:
         return tuple(
-            database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608
+            database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
             for table in ("debate_source_texts", "debate_source_uses", "debate_uploads")
         )  # pyright: ignore[reportReturnType]  three of them
     finally:

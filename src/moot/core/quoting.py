@@ -218,7 +218,7 @@ class Shelf:
 
 
 def collapsed(text: str) -> str:
-    """A text whose sentences can be taken apart: no piece of a quote must stand without its mark."""
+    """A text whose sentences can be taken apart: no piece of a quote loses its mark."""
     if not _may_quote(text):
         return text
     text = _MARKED.sub(f"[{UNVERIFIED} quote]", text)

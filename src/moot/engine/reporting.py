@@ -286,7 +286,12 @@ class Reporter:
         try:
             found = reply.data if reply.data is not None else answers.find(reply.text)
             read = reading.read(
-                job.quoted(visible(found)), job.debate, job.turns, reply.model, job.spent + usage, self._now()
+                job.quoted(visible(found)),
+                job.debate,
+                job.turns,
+                reply.model,
+                job.spent + usage,
+                self._now(),
             )
         except ValueError as error:
             problem = f"{error}{'; it was cut by the token limit' if reply.cut else ''}"

@@ -46,8 +46,8 @@ def kind_of(name: str, data: bytes, media_type: str = "") -> SourceKind | None:
 
 
 def _is_pdf(data: bytes, suffix: str, media_type: str) -> bool:
-    """A PDF begins with its mark. Some have a few bytes before it, and a text may speak of it: there
-    the name decides."""
+    """A PDF begins with its mark. Some have a few bytes before it, and a text may speak of it:
+    there the name decides."""
     if data.lstrip()[:5] == b"%PDF-":
         return True
     said = suffix == ".pdf" or media_type == "application/pdf"

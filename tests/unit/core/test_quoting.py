@@ -6,10 +6,10 @@ import unicodedata
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.stress import STRESS, examples
 
 from moot.core.quoting import Shelf, cited, collapsed, marked, normal, quotes
 from moot.core.sources import Passage, Source, source
-from tests.stress import STRESS, examples
 
 MANY = 1000 if STRESS else 270
 WORDS = (

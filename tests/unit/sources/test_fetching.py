@@ -99,6 +99,7 @@ def to(place: str) -> Answer:
 
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+CHUNK = b"1000\r\n" + b"a" * 4096 + b"\r\n"
 PACKED = gzip.compress(bytes(200_000_000), 9)
 
 
@@ -110,7 +111,7 @@ PACKED = gzip.compress(bytes(200_000_000), 9)
         (to("/a"), "redirects more than 5 times"),
         (sends(OK + b"Content-Length: 99999999\r\n\r\n"), "larger than 10 MB"),
         (sends(OK + b"\r\n", forever=b"x" * 65536), "larger than 10 MB"),
-        (sends(OK + b"Transfer-Encoding: chunked\r\n\r\n", forever=b"1000\r\n" + b"a" * 4096 + b"\r\n"),
+        (sends(OK + b"Transfer-Encoding: chunked\r\n\r\n", forever=CHUNK),
          "larger than 10 MB"),
         (sends(OK + b"Transfer-Encoding: chunked\r\n\r\nffffffffff\r\n"), "cannot be fetched"),
         (sends(OK + b"Content-Encoding: gzip\r\n\r\n", PACKED), "larger than 10 MB"),

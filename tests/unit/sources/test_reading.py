@@ -6,12 +6,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tests.unit.sources.papers import docx, pdf
+from tests.work import growth
 
 from moot.core.sources import Source, split
 from moot.errors import InputError
 from moot.sources.reader import Reader
-from tests.unit.sources.papers import docx, pdf
-from tests.work import growth
 
 WORDS = "The ledger moves before winter, and Ada owns it."
 
@@ -29,7 +29,9 @@ def test_each_kind_is_read() -> None:
     assert (found.kind, found.pages, [one.page for one in found.text]) == ("pdf", 2, [1, 2])
     assert WORDS in text(found)
     assert WORDS in text(read("a.docx", docx([WORDS, "More."])))
-    page = read("a.html", b"<html><h1>Plan</h1><p>Caf\xc3\xa9 &amp; bar</p><table><tr><td>1</table>")
+    page = read(
+        "a.html", b"<html><h1>Plan</h1><p>Caf\xc3\xa9 &amp; bar</p><table><tr><td>1</table>"
+    )
     assert "# Plan" in text(page)
     assert "Café & bar" in text(page)
     assert read("a.csv", b"a,b\n1,2\n").kind == "csv"
@@ -46,10 +48,13 @@ def test_a_text_about_pdfs_is_not_one() -> None:
     assert read("a.pdf", b"\xef\xbb\xbf\n" + pdf([[WORDS]])).kind == "pdf"
 
 
+LOCK = "anything"
 LIES = docx([WORDS])
 BOMB = (
     '<!DOCTYPE w [<!ENTITY a "aaaaaaaaaaaaaaaa">'
-    + "".join(f'<!ENTITY {b} "{f"&{a};" * 16}">' for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+    + "".join(
+        f'<!ENTITY {b} "{f"&{a};" * 16}">' for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+    )
     + "]>"
 )
 
@@ -57,7 +62,7 @@ BOMB = (
 @pytest.mark.parametrize(
     ("name", "data", "says"),
     [
-        ("locked.pdf", pdf([[WORDS]], password="pw"), "locked with a password"),
+        ("locked.pdf", pdf([[WORDS]], password=LOCK), "locked with a password"),
         ("scan.pdf", pdf([[""]]), "there is no text in it. It may be a scan"),
         ("torn.pdf", pdf([[WORDS]])[:400], "not a PDF that can be read|no text in it"),
         ("named.pdf", b"only a name", "not a document"),
@@ -122,8 +127,6 @@ def test_a_folder_with_keys_names_each_and_sends_nothing(tmp_path: Path) -> None
     for name in (".env", "left-out", "a.log", "link.md", "server.pem"):
         assert name not in said
     assert "AKIA" not in said
-    found = asyncio.run(
-        Reader().read({"path": str(tmp_path)}, "sources[0]", allow_secrets=True)
-    )
+    found = asyncio.run(Reader().read({"path": str(tmp_path)}, "sources[0]", allow_secrets=True))
     names = {one.title for one in found}
     assert names == {*(name for name, *_ in KEYS), "wide.txt", "kept.log"}
