@@ -201,7 +201,8 @@ def test_a_judge_decides_by_what_was_quoted(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On the wire: the sources reach the debaters alone; the Judge reads speeches with
-    their quotes, and what failed stands marked in them. The packet cites the passage beside the turns."""
+    their quotes, and what failed stands marked in them. The packet cites
+    the passage beside the turns."""
     plain = text
 
     def quoting(length: int) -> str:
