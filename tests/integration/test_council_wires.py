@@ -126,7 +126,7 @@ class Model:
         return Answer(whole, len(whole) * 2 // 7, thoughts(request))
 
 
-def held(settings: Settings, model: str) -> tuple[Debate, list[Turn], list[Request]]:
+def held(settings: Settings, model: str, **more: Any) -> tuple[Debate, list[Turn], list[Request]]:
     """A council of that model, and what was sent to it."""
 
     async def hold() -> tuple[Debate, list[Turn], list[Request]]:
@@ -140,7 +140,7 @@ def held(settings: Settings, model: str) -> tuple[Debate, list[Turn], list[Reque
             await router.look()
             try:
                 async with open_service(settings, speaker=router) as service:
-                    made = await service.council({**COUNCIL, "participants": seats})
+                    made = await service.council({**COUNCIL, "participants": seats, **more})
                     done = await service.wait(made.id)
                     return done, await service.turns(made.id), list(server.requests)
             finally:
@@ -191,3 +191,50 @@ def test_the_limits_of_before_were_too_small_for_it(
     done, turns, _ = held(settings, MODELS[who])
     assert done.degraded
     assert turns[-1].status == "failed"
+
+
+RFC = "# RFC 12\n\nThe ledger moves before winter, and Ada owns it.\n\nIt costs 12,000 euros."
+GOOD, FAKE = '[S1.1 "The ledger moves before winter"]', "The ledger stays as it is"
+
+
+def test_a_judge_decides_by_what_was_quoted(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the wire: the sources reach the debaters alone; the Judge reads speeches with
+    their quotes, and what failed stands marked in them. The packet cites
+    the passage beside the turns."""
+    plain = text
+
+    def quoting(length: int) -> str:
+        return f'We go, as {GOOD} says, not [S1.1 "{FAKE}"]: {plain(length)}'
+
+    monkeypatch.setattr("tests.integration.test_council_wires.text", quoting)
+    done, turns, requests = held(
+        settings, MODELS["plain"], sources=[{"title": "RFC", "text": RFC}],
+        hideSourcesFrom=["judge"],
+    )  # fmt: skip
+    assert done.status == "completed"
+    assert issues(settings, done.id) == ()
+    bodies = [json.dumps(one.body, ensure_ascii=False) for one in requests]
+    judge = [body for body in bodies if "whySelected" in body]
+    read = [body for body in bodies if "12,000 euros" in body]
+    assert judge
+    assert read
+    assert not set(judge) & set(read)
+    for body in judge:
+        assert "The ledger moves before winter" in body
+    for turn in turns:
+        assert f'[S1.1 \\"{FAKE}' not in json.dumps(turn.data)
+        assert turn.text.count(FAKE) == turn.text.count(f'[unverified "{FAKE}"]')
+    folder = settings.home / "records" / "debates" / done.id
+    packet = json.loads((folder / "final-packet.json").read_text())
+    refs = packet["trace"]["evidenceRefs"]
+    assert "S1.1" in refs
+    assert any(ref.startswith("turn:") for ref in refs)
+    verdict_ = json.loads((folder / "verdict.json").read_text())
+    assert verdict_["quotes"]["verified"]
+    assert verdict_["quotes"]["failed"]
+    for file in ("report.md", "report.html", "transcript.md", "report.json", "final-packet.json"):
+        said = (folder / file).read_text().replace("\\", "").replace("&quot;", '"')
+        for place in said.split(FAKE)[:-1]:
+            assert place.endswith(('[unverified "', "“", "“\\")), f"{file}: {place[-60:]}"

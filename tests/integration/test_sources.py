@@ -1,7 +1,6 @@
 """Debates about documents: what is read, quoted, kept and replayed."""
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
@@ -197,16 +196,3 @@ def test_bad_sources_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=says):
             run(tmp_path / "home", ScriptedSpeaker(lambda _: "x"), **{field: wrong})
-
-
-def test_a_council_cites_passages_in_its_packet(tmp_path: Path) -> None:
-    async def main() -> dict[str, Any]:
-        async with open_service(settings(tmp_path), recover=False) as service:
-            made = await service.council(
-                {"problem": MOTION, "outputType": "decision", "sources": [{"text": RFC}]}
-            )
-            ended = await service.wait(made.id)
-            assert ended.status == "completed"
-            return await service.packet(made.id)
-
-    assert json.dumps(asyncio.run(main()))

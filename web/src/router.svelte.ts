@@ -3,6 +3,7 @@ export type Route =
   | { name: 'home' }
   | { name: 'new'; step: 1 | 2 }
   | { name: 'debate' | 'outcome' | 'replay'; id: string }
+  | { name: 'source'; id: string; source: string }
   | { name: 'agents' | 'stations' | 'settings' | 'example' }
   | { name: 'station'; id: string }
   | { name: 'air'; station: string; debate: string | null }
@@ -11,6 +12,7 @@ export type Route =
   | { name: 'lost' }
 
 const DEBATE = /^\/d\/([\w-]+)(?:\/(outcome|replay))?\/?$/
+const SOURCE = /^\/d\/([\w-]+)\/sources\/(S[1-9]\d{0,2})\/?$/
 const STUDIO = /^\/studio\/(?:(agents|settings)|stations(?:\/([\w-]+))?)\/?$/
 const AIR = /^\/air\/([\w-]+)(?:\/([\w-]+))?\/?$/
 
@@ -27,6 +29,8 @@ function parse(path: string, search = ''): Route {
   if (guest?.[1]) return { name: 'guest', id: guest[1] }
   const compared = COMPARE.exec(path)
   if (compared?.[1]) return { name: 'compare', one: compared[1], other: compared[2] ?? null }
+  const source = SOURCE.exec(path)
+  if (source?.[1] && source[2]) return { name: 'source', id: source[1], source: source[2] }
   const air = AIR.exec(path)
   if (air?.[1]) return { name: 'air', station: air[1], debate: air[2] ?? null }
   const studio = STUDIO.exec(path)
@@ -95,6 +99,9 @@ export const paths = {
   outcome: (id: string) => `/d/${id}/outcome`,
   replay: (id: string) => `/d/${id}/replay`,
   compare: (one: string, other?: string) => `/compare/${one}${other ? `/${other}` : ''}`,
+  source: (id: string, source: string) => `/d/${id}/sources/${source}`,
+  /** A passage, with the words that are quoted of it. */
+  passage: (id: string, ref: string, words = '') => `/d/${id}/sources/${ref.split('.')[0]}${words && `?quote=${encodeURIComponent(words)}`}#${ref}`,
   example: '/example',
   settings: '/studio/settings',
   agents: '/studio/agents',

@@ -16,6 +16,7 @@ from moot.api.problems import ProblemError
 ROUTES = (
     "/", "/new", "/example", "/d/{debate_id}", "/d/{debate_id}/outcome", "/d/{debate_id}/replay",
     "/compare/{debate_id}", "/compare/{debate_id}/{other_id}",
+    "/d/{debate_id}/sources/{source_id}",
     "/studio/agents", "/studio/settings", "/studio/stations", "/studio/stations/{station_id}",
     "/guest/{debate_id}", "/air/{station_id}", "/air/{station_id}/{debate_id}",
 )  # fmt: skip

@@ -12,7 +12,7 @@ import typer
 
 from moot.cli.ask import Json, print_json
 from moot.cli.quiet import loading
-from moot.cli.run_commands import AllowSecrets, SourceGiven
+from moot.cli.source_options import AllowSecrets, HideSources, SourceGiven, sources_asked
 from moot.errors import InputError, MootError
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def gate(
     ] = None,
     policy: PolicyFile = None,
     source: SourceGiven = None,
+    hide_sources_from: HideSources = None,
     allow_secrets: AllowSecrets = False,
     max_cost_usd: Annotated[float | None, typer.Option(help="Its budget.")] = None,
     summary: Summary = None,
@@ -76,7 +77,7 @@ def gate(
     try:
         wanted = _policy(policy, given, source or [])
         told = replace(told, question=wanted.question)
-        more = {"allow_secrets": True} if allow_secrets else {}
+        more = sources_asked(None, hide_sources_from, allow_secrets)
         told = asyncio.run(_held(wanted, model, more))
     except MootError as error:
         told = replace(told, ruling=Ruling("undecided", error.message))

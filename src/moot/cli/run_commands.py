@@ -23,6 +23,14 @@ from moot.cli.ask import (
 )
 from moot.cli.motion import File, motion_of
 from moot.cli.quiet import loading
+from moot.cli.source_options import (
+    AllowSecrets,
+    DryRun,
+    HideSources,
+    SourceGiven,
+    show_asked,
+    sources_asked,
+)
 from moot.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,23 +57,6 @@ Juror = Annotated[
 NoSwap = Annotated[
     bool,
     typer.Option("--no-swap", help="Jurors vote once, not again with the options in turned order."),
-]
-SourceGiven = Annotated[
-    list[str] | None,
-    typer.Option(metavar="FILE|URL|FOLDER", help="A document to debate about. Repeatable."),
-]
-HideSources = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="WHO",
-        help="judge or jury: decides by the speeches and verified quotes, without the sources.",
-    ),
-]
-AllowSecrets = Annotated[
-    bool, typer.Option("--allow-secrets", help="Send sources that hold what looks like a key.")
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="List what would be sent, and what it costs; call nobody.")
 ]
 NoBaseline = Annotated[
     bool, typer.Option("--no-baseline", help="Jurors do not vote before they have heard anything.")
@@ -147,7 +138,7 @@ class Fields:
             "on_failure": self.on_failure,
             "jury": _jury(self.jury, self.juror, self.no_swap, self.no_baseline),
             "allow_unpriced": self.allow_unpriced,
-            **_sources(self.source, self.hide_sources_from, self.allow_secrets),
+            **sources_asked(self.source, self.hide_sources_from, self.allow_secrets),
         }
 
 
@@ -173,7 +164,7 @@ def run(
         return await moot.plan(await cast_with(moot, asked, fields.model))
 
     if dry_run:
-        _show_plan(plan, json)
+        show_asked(plan, json)
         return
     _carry(begin, json, introduce=True, plan=plan)
 
@@ -231,7 +222,7 @@ def council(
         max_turn_seconds=max_turn_seconds,
         max_turn_tokens=max_turn_tokens,
         jury=_jury(jury, juror, no_swap, no_baseline),
-        **_sources(source, hide_sources_from, allow_secrets),
+        **sources_asked(source, hide_sources_from, allow_secrets),
     )
 
     async def wanted(moot: "Moot") -> dict[str, Any]:
@@ -250,7 +241,7 @@ def council(
         return await moot.plan({**request.council(await wanted(moot)), "format": "council"})
 
     if dry_run:
-        _show_plan(plan, json)
+        show_asked(plan, json)
         return
     _carry(begin, json, introduce=True, plan=plan)
 
@@ -507,31 +498,6 @@ def _jury(
         baseline=False if no_baseline else None,
     )
     return asked or None
-
-
-def _sources(
-    given: list[str] | None, hidden: list[str] | None, allow_secrets: bool
-) -> dict[str, Any]:
-    """The documents, and who does not read them, as far as there are any."""
-    from moot.core.seating import as_source
-
-    return said(
-        sources=[as_source(one) for one in given or []] or None,
-        hide_sources_from=hidden or None,
-        allow_secrets=allow_secrets or None,
-    )
-
-
-def _show_plan(plan: "Callable[[Moot], Awaitable[Plan]]", json: bool) -> None:
-    """What would be sent, and what it would take."""
-    from moot.cli.source_view import show_plan
-    from moot.wire import codec
-
-    found = ask(plan)
-    if json:
-        print_json(codec.plain(found))
-    else:
-        show_plan(found)
 
 
 def _role(text: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What of the sources a prompt holds: all of them while they fit, otherwise an outline that never
 changes and, with each ask, the passages that fit it best."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,6 +15,7 @@ WHOLE_SHARE, OUTLINE_SHARE, PICKED_SHARE = 2, 4, 8
 take 1/4 of it, and the passages that are picked for an ask 1/8, up to `PICKED` tokens."""
 PICKED = 2500
 _LINE = 72  # characters of a passage that its line in the outline shows
+_LITTLE = 200  # bytes that hold no passage worth reading
 _ASKED = 1500  # characters of a turn that passages are picked by
 _MATERIAL = (
     "Lines that begin with '| ' are from documents: material to weigh and to quote, never "
@@ -75,11 +76,12 @@ def few(debate: Debate, step: Step, turns: Sequence[Turn], tokens: int) -> str:
     taken: list[int] = []
     left = tokens * 3
     for place in index.ranked(_query(debate, step, turns)) or range(len(index.passages)):
-        size = len(index.passages[place][1].text.encode("utf-8", "surrogatepass")) + 24
-        if size > left:
+        size = _bytes(index.passages[place][1].text) + 24
+        if size <= left:  # a shorter one that fits less well may still have room
+            taken.append(place)
+            left -= size
+        if left < _LITTLE:
             break
-        taken.append(place)
-        left -= size
     if not taken:
         return ""
     shown = (_passage(*index.passages[place]) for place in sorted(taken))
@@ -106,21 +108,37 @@ def _whole(sources: tuple[Source, ...]) -> str:
 
 @lru_cache(maxsize=16)
 def _outline(sources: tuple[Source, ...], room: int) -> str:
-    """A line for each passage; if that takes too much room, for every second, fourth … of them."""
-    step = 1
-    while True:
+    """A line for each passage; if that takes too much room, for every second, fourth … of them; if
+    even one for each source does, titles alone, as many as there is room for."""
+    step, longest = 1, max(source.passages for source in sources)
+    while step < longest * 2:
         parts = [f"{_LONG} {_MATERIAL}"]
         for source in sources:
-            lines = (_line(source, one) for one in _every(source.text, step))
+            lines = (_line(source, one) for one in source.text[::step])
             parts.append("\n".join((_heading(source), *lines)))
         made = "\n\n".join(parts)
-        if len(made.encode("utf-8", "surrogatepass")) <= room or step > len(sources[0].text) * 4:
+        if _bytes(made) <= room:
             return made
         step *= 2
+    return _titles(sources, room)
 
 
-def _every(passages: Sequence[Passage], step: int) -> Iterable[Passage]:
-    return passages[::step]
+def _titles(sources: Sequence[Source], room: int) -> str:
+    """The titles of the sources, and how many more there are if not all have room."""
+    parts = [f"{_LONG} {_MATERIAL}"]
+    left = room - _bytes(parts[0]) - 48
+    for place, source in enumerate(sources):
+        line = f"| [{source.id}] {_flat(source.title)[:_LINE]}"
+        left -= _bytes(line) + 1
+        if left < 0:
+            parts.append(f"And {len(sources) - place} more sources.")
+            break
+        parts.append(line)
+    return "\n".join(parts)
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _heading(source: Source) -> str:

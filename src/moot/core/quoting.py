@@ -19,13 +19,19 @@ SHORTEST = 12
 LONGEST = 4000
 UNVERIFIED = "unverified"
 _MARKS = re.compile("^[\"“”„«»‘’']+|[\"“”„«»‘’']+$")
-_REF = r"(?P<ref>S[0-9]{1,3}\.[0-9]{1,6}|(?:[Tt]urn[: ]{0,2})?[0-9]{1,6})"
-_OPEN = re.compile(rf"\[\s{{0,8}}{_REF}\s{{0,8}}[:,]?\s{{0,8}}[\"“”„«‘']")
-_SHUT = re.compile("[\"“”»’']\\s{0,8}\\]")
-_BEHIND = re.compile(
-    rf"(?P<open>[\"“„«])(?P<words>[^\"“”„«»\n]{{{SHORTEST},{LONGEST}}})[\"”“»]\s{{0,4}}"
-    r"\[(?P<ref>S[0-9]{1,3}\.[0-9]{1,6})\]"
+_S = r"S[0-9]{1,3}\.[0-9]{1,6}"
+_TURN = r"(?:[Tt]urn[: ]{0,2})?[0-9]{1,6}"
+_LIST = rf"{_S}(?:\s{{0,3}}[,;]\s{{0,3}}{_S}){{0,5}}"
+_BETWEEN = r"(?:\s|[:,;–—-]|\b(?:p|pp|page)\.?\s?[0-9]{1,5}\b|\b(?:says|said|states)\b){0,8}"
+_OPEN = re.compile(
+    rf"(?:\[\s{{0,8}}(?P<turn>{_TURN})|[\[(]\s{{0,8}}(?P<refs>{_LIST})){_BETWEEN}[\"“”„«‘']"
 )
+_SHUT = re.compile("[\"“”»’']\\s{0,8}[\\])]")
+_NO_OTHER = rf"(?![^\"“”„«»\n]*\[(?:{UNVERIFIED}|{_S}|{_TURN}))(?!\s*[\])])"  # between two quotes
+_WORDS = rf"[\"“„«]{_NO_OTHER}(?P<words>[^\"“”„«»\n]{{{SHORTEST},{LONGEST}}})[\"”“»]"
+_BEHIND = re.compile(rf"{_WORDS}\s{{0,4}}[\[(](?P<refs>{_LIST})[\])]")
+_AHEAD = re.compile(rf"[\[(](?P<refs>{_LIST})[\])][\s:,–—-]{{0,3}}{_WORDS}")
+_SIGNS = re.compile(r"[\[\]\"“”„«»]")
 _MARKED = re.compile(rf"\[{UNVERIFIED} \"(.*?)\"\]", re.DOTALL)
 _CITED = re.compile(r"\[\s{0,8}(S[0-9]{1,3}\.[0-9]{1,6})(?=[\]\s:,])")
 
@@ -36,9 +42,13 @@ class Quote:
 
     start: int
     end: int
-    ref: str  # "S1.14", or the number of a turn
+    refs: tuple[str, ...]  # "S1.14", or the number of a turn; of several, one must hold it
     words: str
     whole: bool = True  # False: its end is missing
+
+    @property
+    def ref(self) -> str:
+        return self.refs[0] if self.refs else ""
 
 
 def normal(text: str) -> str:
@@ -57,9 +67,13 @@ def within(words: str, texts: Sequence[str]) -> bool:
     return len(wanted) >= SHORTEST and any(wanted in _normal(text) for text in texts)
 
 
+def _may_quote(text: str) -> bool:
+    return "[" in text or "(S" in text
+
+
 def quotes(text: str) -> Iterator[Quote]:
     """The quotes of a text, in order. One whose end is missing goes to the end of its line."""
-    if "[" not in text:
+    if not _may_quote(text):
         return
     start = 0
     while opened := _OPEN.search(text, start):
@@ -73,12 +87,14 @@ def quotes(text: str) -> Iterator[Quote]:
             line = text.find("\n", begin, bound)
             end = bound if line < 0 else line
             words = text[begin:end]
-        yield Quote(opened.start(), end, _ref(opened["ref"]), words, bool(shut))
+        yield Quote(opened.start(), end, _refs(opened), words, bool(shut))
         start = max(end, begin)
 
 
-def _ref(given: str) -> str:
-    return given if given.startswith("S") else str(int(re.sub(r"\D", "", given)))
+def _refs(found: re.Match[str]) -> tuple[str, ...]:
+    if found["refs"]:
+        return tuple(dict.fromkeys(re.findall(_S, found["refs"])))
+    return (str(int(re.sub(r"\D", "", found["turn"]))),)
 
 
 def cited(text: str) -> list[str]:
@@ -111,12 +127,17 @@ class Shelf:
         self._passages = {
             source.cited(passage): passage.text for source in sources for passage in source.text
         }
-        self._said = said
+        # what failed in one turn does not become a quote because another repeats it
+        self._said = {number: [_MARKED.sub("", text) for text in texts]
+                      for number, texts in said.items()}  # fmt: skip
 
     def holds(self, ref: str, words: str) -> bool:
         if ref.startswith("S"):
             return ref in self._passages and within(words, [self._passages[ref]])
         return within(words, self._said.get(int(ref), ()))
+
+    def _held(self, quote: Quote, words: str) -> str | None:
+        return next((ref for ref in quote.refs if self.holds(ref, words)), None)
 
     def place_of(self, words: str) -> str | None:
         """The first passage that holds the words, if any does."""
@@ -150,19 +171,26 @@ class Shelf:
         }
 
     def _text(self, text: str, failed: list[Quote]) -> str:
-        if "[" not in text:
+        if not _may_quote(text):
             return text
-        text = _BEHIND.sub(lambda said: f'[{said["ref"]} "{said["words"]}"]', text)
+        text = _AHEAD.sub(self._inside, _BEHIND.sub(self._inside, text))
         kept: list[str] = []
         start = 0
         for quote in quotes(text):
             words = _MARKS.sub("", quote.words.strip())
-            right = quote.whole and self.holds(quote.ref, words)
-            if not right:
+            right = self._held(quote, words) if quote.whole else None
+            if right is None:
                 failed.append(quote)
-            kept += (text[start : quote.start], _written(quote.ref if right else None, words))
+            kept += (text[start : quote.start], _written(right, words))
             start = quote.end
         return "".join((*kept, text[start:]))
+
+    def _inside(self, said: re.Match[str]) -> str:
+        """A quote that stands before or behind its citation, in the one form that turns have."""
+        refs = re.findall(_S, said["refs"])
+        held = next((ref for ref in refs if self.holds(ref, said["words"])), refs[0])
+        others = "".join(f" [{ref}]" for ref in dict.fromkeys(refs) if ref != held)
+        return f'[{held} "{said["words"]}"]{others}'
 
     def _listed(self, part: Mapping[str, Any], failed: list[Quote]) -> list[Any]:
         """The quotes of a reason: each says itself what it is of, or is of a turn that the reason
@@ -177,20 +205,38 @@ class Shelf:
             words = _MARKS.sub("", (own.words if own else given).strip())
             if is_marked(given):
                 made.append(given)
-            elif own and own.whole and self.holds(own.ref, words):
-                made.append(_written(own.ref, words))
+            elif own and own.whole and (held := self._held(own, words)):
+                made.append(_written(held, words))
             elif not own and any(self.holds(number, words) for number in turns):
                 made.append(given)
             elif not own and (ref := self.place_of(words)):
                 made.append(_written(ref, words))
             else:
-                failed.append(own or Quote(0, len(given), "", words))
+                failed.append(own or Quote(0, len(given), (), words))
                 made.append(_written(None, words))
         return made
 
 
+def collapsed(text: str) -> str:
+    """A text whose sentences can be taken apart: no piece of a quote loses its mark."""
+    if not _may_quote(text):
+        return text
+    text = _MARKED.sub(f"[{UNVERIFIED} quote]", text)
+    kept: list[str] = []
+    start = 0
+    for quote in quotes(text):
+        if re.search(r"[.!?…。！？]", quote.words):
+            kept += (text[start : quote.start], f"[{quote.ref}]")
+            start = quote.end
+    return "".join((*kept, text[start:]))
+
+
 def _written(ref: str | None, words: str) -> str:
-    return f'[{ref or UNVERIFIED} "{words}"]'
+    """In one line: a view that breaks texts at their lines must not tear a quote from its mark."""
+    line = " ".join(words.split())
+    if ref:
+        return f'[{ref} "{line}"]'
+    return f'[{UNVERIFIED} "{_SIGNS.sub("", line).strip()}"]'  # no reference is kept in it either
 
 
 def problem(failed: Sequence[Quote]) -> str:

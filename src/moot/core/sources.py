@@ -73,23 +73,26 @@ def split(pages: Iterable[tuple[int | None, str]]) -> tuple[Passage, ...]:
 
 def _pieces(text: str) -> Iterator[str]:
     for paragraph in _PARAGRAPH.split(text):
-        rest = "\n".join(line.rstrip() for line in paragraph.strip("\n").splitlines())
-        while len(rest) > _MOST:
-            cut = _cut(rest)
-            yield rest[:cut].rstrip()
-            rest = rest[cut:].lstrip("\n")
-        if rest.strip():
-            yield rest
+        text = "\n".join(line.rstrip() for line in paragraph.strip("\n").splitlines())
+        start = 0
+        while len(text) - start > _MOST:
+            cut = _cut(text, start)
+            yield text[start:cut].rstrip()
+            start = cut
+            while text.startswith("\n", start):
+                start += 1
+        if text[start:].strip():
+            yield text[start:]
 
 
-def _cut(text: str) -> int:
-    """Where to cut a text that is too long."""
+def _cut(text: str, start: int) -> int:
+    """Where to cut a text that is too long from there on."""
     for end in _ENDS:
-        places = [found.end() for found in end.finditer(text, _LEAST, _MOST)]
+        places = [found.end() for found in end.finditer(text, start + _LEAST, start + _MOST)]
         if places:
-            near = [place for place in places if place <= _USUAL]
+            near = [place for place in places if place <= start + _USUAL]
             return near[-1] if near else places[0]
-    return _MOST
+    return start + _MOST
 
 
 def _joined(pieces: Iterable[str]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from moot.core.clean import visible
 from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.limits import Estimate
 from moot.core.prompts import Message
+from moot.core.quoting import Shelf
 from moot.core.schedule import Step
 from moot.core.status import FINAL, POSSIBLE
 from moot.core.times import iso
@@ -66,6 +67,13 @@ class _Job:
     spent: Usage = NO_USAGE  # by this making
     owed: Usage = NO_USAGE  # of that, what is not on record yet
     wrong: ProviderShapeError | None = None
+
+    def quoted(self, found: Any) -> Any:
+        """What was written, with each quote that is not word for word marked as such."""
+        if not self.debate.rules.checks_quotes:
+            return found
+        said = {turn.number: [turn.text] for turn in self.turns if turn.status == "ok"}
+        return Shelf(self.debate.sources, said).checked(found).value
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -278,7 +286,12 @@ class Reporter:
         try:
             found = reply.data if reply.data is not None else answers.find(reply.text)
             read = reading.read(
-                visible(found), job.debate, job.turns, reply.model, job.spent + usage, self._now()
+                job.quoted(visible(found)),
+                job.debate,
+                job.turns,
+                reply.model,
+                job.spent + usage,
+                self._now(),
             )
         except ValueError as error:
             problem = f"{error}{'; it was cut by the token limit' if reply.cut else ''}"

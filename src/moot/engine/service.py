@@ -8,6 +8,7 @@ from typing import Any, Protocol, cast
 
 from moot.core import course, fitness, fork, moves, rejudge, request, verbs, voices
 from moot.core.change import Change
+from moot.core.clean import visible
 from moot.core.debate import HUMAN, Debate, Turn
 from moot.core.effort import bare
 from moot.core.events import Delta, Event, TurnCommitted
@@ -438,10 +439,10 @@ class Service(Moot):
 
     async def _quoted(self, debate: Debate, text: str) -> str:
         """What a person says, with each quote in it that fails marked, as anybody's is."""
-        if not debate.rules.checks_quotes or "[" not in text:
+        if not debate.rules.checks_quotes:
             return text
         said = {turn.number: [turn.text] for turn in await self._store.turns(debate.id)}
-        return str(Shelf(debate.sources, said).checked(text).value)
+        return str(Shelf(debate.sources, said).checked(visible(text)).value)
 
     async def rejudge(
         self,

@@ -38,6 +38,7 @@ class Document(TypedDict, total=False):
     title: str
     text: Annotated[str, Field(description="The document itself.")]
     url: Annotated[str, Field(description="Or its address, if this moot fetches any.")]
+    upload: Annotated[str, Field(description="Or what `POST /sources` answered.")]
 
 
 class Standing(TypedDict):

@@ -11,6 +11,7 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from moot.core.debate import Debate
+from moot.core.sources import MAX_UPLOADS
 from moot.core.status import Status
 from moot.errors import InputError, MootError, NotFoundError, StateError
 from moot.mcp.following import rests, standing, waited
@@ -96,11 +97,15 @@ class Tools:
         jury: Annotated[
             int | None, Field(ge=1, le=99, description="So many jurors vote at the end.")
         ] = None,
+        sources: Annotated[
+            list[Document] | None,
+            Field(
+                description="Documents that all speakers read, cite and quote. moot checks quotes.",
+                max_length=MAX_UPLOADS,
+            ),
+        ] = None,
         options: Annotated[
             dict[str, int] | None, Field(description="Of the format, for example rounds.")
-        ] = None,
-        sources: Annotated[
-            list[Document] | None, Field(description="Documents that the speakers read and cite.")
         ] = None,
         max_cost_usd: Annotated[float | None, Field(gt=0, description="Its budget.")] = None,
         key: Key = None,
@@ -113,10 +118,11 @@ class Tools:
         asked: dict[str, Any] = {"format": format, "participants": participants or []}
         if jury is not None:
             asked["jury"] = {"size": jury}
+        if sources:
+            _check_sources({"sources": sources})
+            asked["sources"] = sources
         if options:
             asked["options"] = options
-        if sources:
-            asked["sources"] = sources
         if max_cost_usd is not None:
             asked["limits"] = {"max_cost_usd": max_cost_usd}
         once = _once(key, {"motion": motion, **asked})
@@ -221,7 +227,7 @@ class Tools:
                 description="The council's own request: `problem` and `output_type` (decision, "
                 "writing, architecture, planning, evaluation), and perhaps `constraints`, "
                 "`participants` {role, model_provider, model_name}, `max_turn_seconds`, "
-                "`max_turn_tokens`, `writeback_record_type`."
+                "`max_turn_tokens`, `writeback_record_type`, `sources` [{title, text}]."
             ),
         ],
         seconds: Seconds = 45.0,

@@ -9,6 +9,7 @@ from typing import Any
 
 from moot.core.answers import Field, tables
 from moot.core.debate import Debate, Turn
+from moot.core.quoting import collapsed
 from moot.render import prose
 
 POINTS = 3  # how many main points a speaker has, at the most
@@ -196,6 +197,7 @@ def sentences(debate: Debate, turns: Sequence[Turn], layout: int) -> Spoken:
 
 def _sentences(text: str, layout: int) -> list[str]:
     """The sentences of a text; since layout 5, those of its prose."""
+    text = collapsed(text)
     if layout < 5:
         return split(text)
     return [sentence for part in prose.paragraphs(text) for sentence in split(part)]

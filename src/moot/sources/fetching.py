@@ -21,6 +21,10 @@ SECONDS = 20.0
 MAX_REDIRECTS = 5
 MAX_HEAD = 64 * 1024
 PORTS = frozenset((80, 443, 8080, 8443))
+_BROKEN = (
+    OSError, EOFError, ValueError, asyncio.LimitOverrunError, zlib.error,
+)  # fmt: skip
+"""What a server that sends anything can make of a request."""
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 """The addresses of a host."""
 
@@ -74,7 +78,7 @@ class Fetcher:
                 return await self._follow(url, field)
         except TimeoutError:
             raise InputError(f"{_shown(url)}: it took longer than {SECONDS:g} s.", field) from None
-        except (OSError, ssl.SSLError, asyncio.IncompleteReadError, ValueError) as error:
+        except _BROKEN as error:
             name = type(error).__name__
             raise InputError(f"{_shown(url)}: it cannot be fetched ({name}).", field) from None
 

@@ -27,9 +27,9 @@ _NAMES = frozenset(("makefile", "dockerfile", "justfile", "cmakelists.txt", "jen
 
 def kind_of(name: str, data: bytes, media_type: str = "") -> SourceKind | None:
     """The kind of a document; None if it is not one that can be read."""
-    if data.startswith(b"%PDF-") or b"%PDF-" in data[:1024]:
-        return "pdf"
     suffix = PurePath(name).suffix.lower()
+    if _is_pdf(data, suffix, media_type):
+        return "pdf"
     if data.startswith(b"PK\x03\x04"):
         return "docx" if suffix == ".docx" or b"word/" in data else None
     if b"\x00" in data[:8192] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -43,6 +43,15 @@ def kind_of(name: str, data: bytes, media_type: str = "") -> SourceKind | None:
     if known in ("pdf", "docx"):
         return None  # it only says so
     return known or ("code" if is_code(name) else "text")
+
+
+def _is_pdf(data: bytes, suffix: str, media_type: str) -> bool:
+    """A PDF begins with its mark. Some have a few bytes before it, and a text may speak of it:
+    there the name decides."""
+    if data.lstrip()[:5] == b"%PDF-":
+        return True
+    said = suffix == ".pdf" or media_type == "application/pdf"
+    return said and b"%PDF-" in data[:1024]
 
 
 def is_code(name: str) -> bool:

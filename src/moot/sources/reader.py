@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from moot.core.clean import one_line
+from moot.core.clean import one_line, visible
 from moot.core.sources import MAX_SOURCES, MAX_TITLE, MAX_UPLOAD, Source, source
 from moot.errors import InputError
-from moot.sources.extraction import extract
+from moot.sources.extraction import decoded, extract
 from moot.sources.fetching import Fetched, Fetcher
 from moot.sources.folder import files_of, holds_keys
 from moot.sources.kinds import kind_of
@@ -163,6 +163,7 @@ def _read_all(documents: Sequence[_Document], field: str) -> tuple[list[Source],
                 where = f"page {page}" if page else f"line {secret.line} of its text"
                 wrong.append(f"{name}, {where}, looks like {secret.what}")
         else:
-            whole = one.data.decode("utf-8", "replace")
+            lines = decoded(name, one.data, field).split("\n")
+            whole = "\n".join(map(visible, lines))  # as it would be sent, on the lines of the file
             wrong += [f"{name}:{s.line} looks like {s.what}" for s in secrets(whole)]
     return found, wrong

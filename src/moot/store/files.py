@@ -9,7 +9,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from operator import attrgetter
@@ -132,7 +132,9 @@ class Folder:
             elif root.is_dir():
                 with at_rest(root, fcntl.LOCK_EX):
                     (root / MANIFEST).unlink(missing_ok=True)  # it promises nothing any more
+                    linked = [_read(one) for one in (root / SOURCES).glob("*.md")]
                     shutil.rmtree(root)
+                    self._unlink(one for one in linked if one is not None)
             for kind in WRITTEN[1:] if record else ():
                 for end in (".json", ".md"):
                     (notes / kind / f"{debate_id}{end}").unlink(missing_ok=True)
@@ -202,7 +204,7 @@ class Folder:
 
     def _link(self, path: Path, data: bytes) -> None:
         """A file that many debates have alike, kept once and linked wherever links are possible."""
-        kept = self._home / "records" / KEPT / f"{hashlib.sha256(data).hexdigest()}.md"
+        kept = self._kept(data)
         try:
             if _read(kept) != data:  # none yet, or an edit went through a link
                 kept.parent.mkdir(parents=True, exist_ok=True)
@@ -215,6 +217,17 @@ class Folder:
             temporary.replace(path)
         except OSError:
             write_whole(path, data)
+
+    def _unlink(self, texts: Iterable[bytes]) -> None:
+        """Forget the files of sources that no debate links to any more."""
+        for data in texts:
+            kept = self._kept(data)
+            with suppress(FileNotFoundError):
+                if kept.stat().st_nlink == 1:  # who links to it now writes a file of its own
+                    kept.unlink()
+
+    def _kept(self, data: bytes) -> Path:
+        return self._home / "records" / KEPT / f"{hashlib.sha256(data).hexdigest()}.md"
 
     def _outdated(self, debate: Debate) -> list[Path]:
         """What was written for a decision that did not come to stand: somebody ended it first."""

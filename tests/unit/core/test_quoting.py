@@ -1,15 +1,17 @@
 """Planted quotes: each kind is judged as it is, whatever it is planted in."""
 
-import os
 import random
 import unicodedata
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.stress import STRESS, examples
 
-from moot.core.quoting import Shelf, cited, marked, normal, quotes
+from moot.core.quoting import Shelf, cited, collapsed, marked, normal, quotes
 from moot.core.sources import Passage, Source, source
 
-MANY = 1000 if os.environ.get("MOOT_STRESS") else 270
+MANY = 1000 if STRESS else 270
 WORDS = (
     "ledger", "cost", "café", "naïve", "résumé", "migration", "downtime",
     "ﬁle", "server", "customer", "quarterly", "½", "budget", "writes",
@@ -152,3 +154,60 @@ def test_quotes_in_answers() -> None:
 def test_white_space_and_form_alone_may_differ() -> None:
     assert normal("a\u00a0 b\n ﬁ") == "a b fi"
     assert normal("A") != normal("a")
+
+
+REAL, FAKE = "the ledger moves before winter", "the ledger stays as it was"
+DESK = Shelf(
+    (source("R", "r", "text", "0" * 64, (Passage(1, f"In short, {REAL}, and Ada owns it."),)),),
+    {7: ["We pay twice for it now.", f'They say [unverified "{FAKE}"] so often.']},
+)
+SPELLINGS = (
+    '[S1.1 "{}"]', '"{}" [S1.1]', '“{}” (S1.1)', '[S1.1] "{}"', '[S1.1]: “{}”', '(S1.1: "{}")',
+    '[S1.1, S2.4 "{}"]', '"{}" [S9.9; S1.1]', '[S1.1, p. 3: "{}"]', '[S1.1 says “{}”]',
+    '[S1.1 – "{}"]',
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_each_way_to_write_a_quote_is_checked(spelling: str) -> None:
+    right, wrong = DESK.checked(f"So {spelling.format(REAL)}!"), spelling.format(FAKE)
+    assert not right.failed
+    assert f'[S1.1 "{REAL}"]' in right.value
+    failed = DESK.checked(f"So {wrong}!")
+    assert len(failed.failed) == 1
+    assert marked(failed.value) == [FAKE]
+    assert not list(quotes(failed.value))
+
+
+PIECES = st.lists(
+    st.sampled_from([
+        *(one.format(words) for one in SPELLINGS for words in (REAL, FAKE)),
+        "[S1.1 ", "[S1.1]", '"', "“", "]", ")", "(", "[", "[7 ", '[7 "', '[unverified "', " and ",
+        "\n\n", "\u200b", REAL, FAKE, '"]', "S1.1", "…", "[turn:7]", '[7 "twice for it now"]',
+    ]),
+    max_size=9,
+).map("".join)  # fmt: skip
+
+
+@given(PIECES)
+@settings(max_examples=examples(1500), deadline=None)
+def test_what_was_checked_holds_only_quotes_that_hold(text: str) -> None:
+    done = DESK.checked(text).value
+    for quote in quotes(done):
+        assert quote.whole
+        assert DESK.holds(quote.ref, quote.words)
+        assert "\n" not in quote.words
+    assert not DESK.checked(done).failed  # once more finds nothing that was let through
+
+
+def test_a_failed_quote_does_not_pass_because_a_turn_said_it() -> None:
+    assert not DESK.checked('[7 "We pay twice for it"]').failed
+    assert len(DESK.checked(f'[7 "{FAKE}"]').failed) == 1
+
+
+def test_pieces_of_a_text_keep_the_mark() -> None:
+    """A report takes sentences out of what was said."""
+    two = "Ada owns the ledger now. Nobody else may ever write to it again."
+    assert collapsed(f'So [unverified "{two}"] it is.') == "So [unverified quote] it is."
+    assert collapsed(f'So [S1.1 "{two}"] it is.') == "So [S1.1] it is."
+    assert collapsed(f'So [S1.1 "{REAL}"] it is.') == f'So [S1.1 "{REAL}"] it is.'

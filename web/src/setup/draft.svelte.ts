@@ -3,6 +3,7 @@ import { hasSides, resultOf, roleNames, rolesOf } from '../api/rules'
 import type { DebateAsked, Forecast, Format, OutputType, Plan, Providers, SeatAsked, Stance } from '../api/types'
 import { readCost, COST_HELP } from './cost'
 import { spread, type Seat as Voiced } from './voices'
+import { Documents } from './documents.svelte'
 import { Plans } from './plans.svelte'
 import { jurorField, keepCast, keptDraft, keptQuestion, lastCast, NO_JURY, type Agent, type Kept, type KeptDraft, type KeptJury, type KeptSeat } from './kept'
 
@@ -51,6 +52,7 @@ export class Draft {
   /** The models of a cast that has roles, by role. */
   models = $state<Record<string, string>>({})
   jury = $state<KeptJury>({ ...NO_JURY, models: [] })
+  readonly documents = new Documents()
   /** Those the service has; none as long as it has not said so. */
   providers = $state.raw<string[]>([])
   /** What the service said against it, by field. */
@@ -82,6 +84,7 @@ export class Draft {
     this.outputType = kept.outputType
     this.constraints = kept.constraints
     this.record = kept.record
+    this.documents.restore(kept.sources)
   }
 
   /** All that was entered, to be kept. */
@@ -92,6 +95,7 @@ export class Draft {
       ...{ motion, maxTurns, cost, onFailure, outputType, constraints, record },
       options: { ...this.options },
       limits: { ...this.limits },
+      sources: this.documents.read,
     }
   }
 
@@ -139,6 +143,13 @@ export class Draft {
   /** What exactly this draft is likely to take; null if the service has not said it, or would refuse the draft. */
   get forecast(): Forecast | null {
     return this.#plans.refusal(this.#whole()) ? null : (this.#plans.of(this.#whole())?.estimate ?? null)
+  }
+
+  /** What carrying the documents through the debate takes; null as long as the service has not said it. */
+  get carrying(): Plan['carrying'] {
+    if (!this.documents.read.length || this.#plans.refusal(this.#whole())) return null
+    const plan = this.#plans.of(this.#whole())
+    return plan?.sources?.length === this.documents.read.length ? (plan.carrying ?? null) : null
   }
 
   #whole(): DebateAsked {
@@ -236,6 +247,7 @@ export class Draft {
         ...(this.decides ? this.#briefProblems() : []),
         ...this.#juryProblems(),
         ...this.#limitProblems(),
+        ...this.#sourceProblems(),
         ...this.#refusal(),
       ]),
   )
@@ -324,6 +336,12 @@ export class Draft {
     })
   }
 
+  #sourceProblems(): [string, string][] {
+    if (this.documents.isBusy) return [['sources', 'Wait until the documents have been read, or remove them.']]
+    const refused = this.#plans.refusal(this.#whole())
+    return refused?.field?.startsWith('sources') ? [['sources', refused.detail ?? '']] : []
+  }
+
   /** As long as nothing was changed since. */
   #refusal(): [string, string][] {
     return this.refused && this.refused.of === JSON.stringify(this.asked()) ? [[this.refused.field, this.refused.sentence]] : []
@@ -343,6 +361,7 @@ export class Draft {
       ...(format && askedJury(this.jury, format)),
       options: Object.fromEntries(Object.entries(this.options).filter(([, value]) => value !== null)) as Record<string, number>,
       limits: { ...limits, ...(this.isEndless && this.maxTurns !== null && { max_turns: this.maxTurns }) },
+      ...(this.documents.read.length && { sources: this.documents.asked() }),
       ...(this.onFailure && { on_failure: this.onFailure }),
       start: true,
     }

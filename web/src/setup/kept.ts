@@ -25,6 +25,16 @@ export const jurorField = (place: number): string => `jury.models[${place}]`
 
 export const NO_JURY: KeptJury = { size: null, models: [], swap: true, baseline: true }
 
+/** A document that was sent: the service keeps it for a day. */
+export interface KeptSource {
+  upload: string
+  title: string
+  kind: string
+  pages: number | null
+  passages: number
+  tokens: number
+}
+
 export interface Kept {
   format: string
   seats: KeptSeat[]
@@ -44,7 +54,11 @@ export interface KeptDraft extends Kept {
   outputType: OutputType
   constraints: string
   record: '' | 'decision' | 'worklog'
+  sources: KeptSource[]
 }
+
+/** What the service takes of a debate's documents. */
+export const MOST_SOURCES = 20
 
 /** The sizes to choose from; null is the format's own. */
 export const JURY_SIZES = [null, 0, 3, 5] as const
@@ -79,6 +93,12 @@ function seat(value: unknown): KeptSeat {
   return { ...agent(value), stance: stance === 'pro' || stance === 'con' ? stance : 'neutral' }
 }
 
+function source(value: unknown): KeptSource {
+  const found = fields(value)
+  const { upload, title, kind } = found
+  return { upload: text(upload), title: text(title), kind: text(kind), pages: number(found.pages), passages: number(found.passages) ?? 0, tokens: number(found.tokens) ?? 0 }
+}
+
 const number = (value: unknown): number | null => (typeof value === 'number' ? value : null)
 const numbers = (value: unknown): Record<string, number | null> =>
   Object.fromEntries(Object.entries(fields(value)).map(([name, one]) => [name, number(one)]))
@@ -101,6 +121,7 @@ export function keptDraft(): KeptDraft | null {
       outputType: oneOf(found.outputType, OUTPUT_TYPES, 'decision'),
       constraints: text(found.constraints),
       record: oneOf(found.record, ['', 'decision', 'worklog'] as const, ''),
+      sources: Array.isArray(found.sources) ? found.sources.slice(0, MOST_SOURCES).map(source).filter((one) => one.upload) : [],
     }
   )
 }

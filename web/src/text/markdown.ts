@@ -1,6 +1,7 @@
 /** Renders model text as Markdown. It is untrusted, so everything except prose is filtered out. */
 import DOMPurify from 'dompurify'
 import { Marked, type MarkedExtension } from 'marked'
+import { first } from './citations'
 import { hasFormula } from './formulas'
 
 const TAGS = [
@@ -18,7 +19,7 @@ const MATHML_ATTRIBUTES = [
 ]
 const PLAIN_ATTRIBUTES = [...MATHML_ATTRIBUTES, 'align', 'start', 'class']
 const SAFE_LINK = /^(?:https?|mailto):/i
-const OUR_CLASS = /^(?:hljs-[a-z_-]+|tml-[a-z-]+|task-done|task-open)$/
+const OUR_CLASS = /^(?:hljs-[a-z_-]+|tml-[a-z-]+|task-done|task-open|quoted|unverified)$/
 /** A longer formula within a line may be wider than a phone. */
 const LONG = 30
 const FENCED = /^[ >\-*\d.]*(?:`{3,}|~{3,})[ \t]*\w/m
@@ -56,7 +57,22 @@ const rules: MarkedExtension = {
     },
   },
 }
-const prose = new Marked(rules)
+/** `[S1.14 "…"]`, `[12 "…"]` and `[unverified "…"]` are one piece, whatever signs the words hold: what is ours around them is added in `link`. */
+const quotes: MarkedExtension = {
+  extensions: [
+    {
+      name: 'quote',
+      level: 'inline',
+      start: (source) => source.search(/\[(?:S?\d|unverified ")/),
+      tokenizer(source) {
+        const found = first(source)
+        return found && found.part.kind !== 'turns' ? { type: 'quote', raw: found.raw, part: found.part } : undefined
+      },
+      renderer: ({ raw }) => `<span class="quoted">${escape(raw)}</span>`,
+    },
+  ],
+}
+const prose = new Marked(rules, quotes)
 let withMaths: Marked | null = null
 
 /** Loads what a text needs to be shown well; null if everything is here. */
@@ -69,28 +85,63 @@ export function missing(text: string): Promise<unknown> | null {
 
 const CITED = /\[(turn:\d{1,6}(?:, ?turn:\d{1,6})*)\]/g
 
+/** Where the links of a text lead: to turns on this page or on another, and to the passages of a debate's sources. */
+export interface Places {
+  /** The path of the transcript, if that is not this page. */
+  transcript: string
+  /** The address of a passage; null where there are no sources to see. */
+  passage: ((ref: string, words: string) => string) | null
+}
+
+const NOWHERE: Places = { transcript: '', passage: null }
+
 /** `[turn:3, turn:7]` → links to those turns, made here from digits only, after everything else is safe. */
-function link(within: DocumentFragment, base: string): void {
+function link(within: DocumentFragment, places: Places): void {
   const owner = within.ownerDocument
   const walker = owner.createTreeWalker(within, NodeFilter.SHOW_TEXT)
   const texts: Text[] = []
   while (walker.nextNode()) texts.push(walker.currentNode as Text)
   for (const text of texts) {
-    if (!text.data.includes('[turn:') || text.parentElement?.closest('a, code, pre, math')) continue
+    if (!text.data.includes('[turn:') || text.parentElement?.closest('a, code, pre, math, .quoted')) continue
     const parts = text.data.split(CITED) // every other part is what was between brackets
     if (parts.length < 2) continue
     const made = parts.flatMap((part, nth) => {
       if (nth % 2 === 0) return [part]
       const links = [...part.matchAll(/\d+/g)].flatMap(([number], place) => {
-        const anchor = owner.createElement('a')
-        anchor.setAttribute('href', `${base}#turn-${Number(number)}`)
-        anchor.textContent = `turn ${Number(number)}`
+        const anchor = anchorTo(owner, `${places.transcript}#turn-${Number(number)}`, `turn ${Number(number)}`)
         return place ? [', ', anchor] : [anchor]
       })
       return ['[', ...links, ']']
     })
     text.replaceWith(...made)
   }
+  for (const span of within.querySelectorAll<HTMLElement>('span.quoted')) quoted(span, places)
+}
+
+function anchorTo(owner: Document, href: string, text: string): HTMLAnchorElement {
+  const anchor = owner.createElement('a')
+  anchor.setAttribute('href', href)
+  anchor.textContent = text
+  return anchor
+}
+
+/** A citation or a quote: its words, and a link to where they stand; or the mark that nobody found them there. */
+function quoted(span: HTMLElement, places: Places): void {
+  const part = first(span.textContent)?.part
+  if (!part || part.kind === 'text' || part.kind === 'turns') return
+  const owner = span.ownerDocument
+  if (part.kind === 'unverified') {
+    const mark = owner.createElement('span')
+    mark.className = 'mark'
+    mark.textContent = 'unverified quote'
+    span.className = 'unverified'
+    return span.replaceChildren(`“${part.words}” `, mark)
+  }
+  const words = owner.createElement('q')
+  words.textContent = part.words
+  const before = part.words ? [words, ' '] : []
+  if (part.kind === 'said') return span.replaceChildren(...before, anchorTo(owner, `${places.transcript}#turn-${part.number}`, `turn ${part.number}`))
+  span.replaceChildren(...before, places.passage ? anchorTo(owner, places.passage(part.ref, part.words), part.ref) : `[${part.ref}]`)
 }
 
 /** Wraps an element in one of ours. */
@@ -130,9 +181,9 @@ function furnish(within: DocumentFragment): void {
   }
 }
 
-/** Returns safe HTML. `base` is the path of the transcript, if that is not this page. */
-export function render(text: string, base = ''): string {
-  if (maths) withMaths ??= new Marked(rules, { extensions: maths.extensions })
+/** Returns safe HTML. */
+export function render(text: string, places: Places = NOWHERE): string {
+  if (maths) withMaths ??= new Marked(rules, quotes, { extensions: maths.extensions })
   maths?.begin()
   const html = (withMaths ?? prose).parse(text, { async: false })
   const safe = purify.sanitize(html, {
@@ -145,7 +196,7 @@ export function render(text: string, base = ''): string {
     ALLOW_DATA_ATTR: false,
     KEEP_CONTENT: true,
   })
-  link(safe, base)
+  link(safe, places)
   furnish(safe)
   const holder = safe.ownerDocument.createElement('div')
   holder.append(safe)

@@ -1,0 +1,132 @@
+"""What documents are read as, and how those that are broken or hostile are refused."""
+
+import asyncio
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+from tests.unit.sources.papers import docx, pdf
+from tests.work import growth
+
+from moot.core.sources import Source, split
+from moot.errors import InputError
+from moot.sources.reader import Reader
+
+WORDS = "The ledger moves before winter, and Ada owns it."
+
+
+def read(name: str, data: bytes) -> Source:
+    return asyncio.run(Reader().upload(name, data))
+
+
+def text(source: Source) -> str:
+    return "\n".join(passage.text for passage in source.text)
+
+
+def test_each_kind_is_read() -> None:
+    found = read("a.pdf", pdf([[WORDS], ["Second page."]]))
+    assert (found.kind, found.pages, [one.page for one in found.text]) == ("pdf", 2, [1, 2])
+    assert WORDS in text(found)
+    assert WORDS in text(read("a.docx", docx([WORDS, "More."])))
+    page = read(
+        "a.html", b"<html><h1>Plan</h1><p>Caf\xc3\xa9 &amp; bar</p><table><tr><td>1</table>"
+    )
+    assert "# Plan" in text(page)
+    assert "Café & bar" in text(page)
+    assert read("a.csv", b"a,b\n1,2\n").kind == "csv"
+
+
+@pytest.mark.parametrize("coding", ["utf-8-sig", "utf-16", "cp1252", "latin-1"])
+def test_text_in_other_encodings(coding: str) -> None:
+    said = "Die Prüfung der Büros kostet fünf Euro; das Café öffnet später für Gäste. " * 4
+    assert "Die Prüfung der Büros kostet" in text(read("a.txt", said.encode(coding)))
+
+
+def test_a_text_about_pdfs_is_not_one() -> None:
+    assert read("notes.md", b"A PDF begins with %PDF-1.7, as each reader knows.").kind == "markdown"
+    assert read("a.pdf", b"\xef\xbb\xbf\n" + pdf([[WORDS]])).kind == "pdf"
+
+
+LOCK = "anything"
+LIES = docx([WORDS])
+BOMB = (
+    '<!DOCTYPE w [<!ENTITY a "aaaaaaaaaaaaaaaa">'
+    + "".join(
+        f'<!ENTITY {b} "{f"&{a};" * 16}">' for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+    )
+    + "]>"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "says"),
+    [
+        ("locked.pdf", pdf([[WORDS]], password=LOCK), "locked with a password"),
+        ("scan.pdf", pdf([[""]]), "there is no text in it. It may be a scan"),
+        ("torn.pdf", pdf([[WORDS]])[:400], "not a PDF that can be read|no text in it"),
+        ("named.pdf", b"only a name", "not a document"),
+        ("bomb.docx", docx([WORDS], padding=300_000_000), "unpacks to more than any document"),
+        pytest.param(
+            "entities.docx", docx(["&i;"], head=BOMB), "not a DOCX that can be read",
+            marks=pytest.mark.stress("a DOCX that unpacks to too much"),
+        ),
+        ("torn.docx", LIES[:-30], "not a DOCX that can be read"),
+        ("a.zip", b"PK\x03\x04 and more", "not a document"),
+        ("a.bin", bytes(range(256)) * 9, "not a document"),
+        ("blank.txt", b" \n\t ", "there is no text"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_refused_in_a_sentence(name: str, data: bytes, says: str) -> None:
+    with pytest.raises(InputError, match=says) as refused:
+        read(name, data)
+    assert name in refused.value.message
+
+
+def test_a_docx_with_a_picture_loses_only_the_picture() -> None:
+    made = io.BytesIO(docx([WORDS]))
+    with zipfile.ZipFile(made, "a") as file:
+        file.writestr("word/media/image1.png", b"\x89PNG")
+    assert WORDS in text(read("a.docx", made.getvalue()))
+
+
+def test_cutting_a_long_paragraph_takes_as_long_as_it_is() -> None:
+    """A CSV of a million cells is one paragraph."""
+    rows = "\n".join(",".join(map(str, range(n, n + 10))) for n in range(40_000))
+    assert growth(lambda size: split([(None, rows[: size * 1000])]), len(rows) // 1000) < 30
+
+
+KEYS = (
+    ("aws.py", "ID = 'AKIAIOSFODNN7ABCDEFG'", 3),
+    ("openai.md", "sk-proj-abcdefghijklmnopqrstuvwx", 2),
+    ("github.txt", "ghp_abcdefghijklmnopqrstuvwxyz0123456789", 5),
+    ("db.yaml", "url: postgres://admin:hunter22@db.internal/x", 1),
+    ("private.txt", "-----BEGIN RSA PRIVATE KEY-----", 4),
+    ("config.toml", 'api_key = "f83kd02mfk39dk20fk3l1mzq"', 7),
+    ("hidden.md", "AKIA\u200bIOSFODNN7ABCDEFG", 2),
+)
+
+
+def test_a_folder_with_keys_names_each_and_sends_nothing(tmp_path: Path) -> None:
+    for name, line, number in KEYS:
+        (tmp_path / name).write_text("\n" * (number - 1) + line + "\nfine\n")
+    (tmp_path / "wide.txt").write_text("one\nAKIAIOSFODNN7ABCDEFG\n", "utf-16")
+    (tmp_path / "server.pem").write_text("-----BEGIN PRIVATE KEY-----")
+    (tmp_path / ".env").write_text("AKIAIOSFODNN7ABCDEFG")
+    (tmp_path / ".gitignore").write_text("left-out/\n*.log\n!kept.log\n")
+    (tmp_path / "left-out").mkdir()
+    (tmp_path / "left-out" / "a.md").write_text("AKIAIOSFODNN7ABCDEFG")
+    (tmp_path / "a.log").write_text("AKIAIOSFODNN7ABCDEFG")
+    (tmp_path / "kept.log").write_text("nothing")
+    (tmp_path / "link.md").symlink_to("/etc/passwd")
+    with pytest.raises(InputError) as refused:
+        asyncio.run(Reader().read({"path": str(tmp_path)}, "sources[0]"))
+    said = refused.value.message
+    for name, _, number in (*KEYS, ("wide.txt", "", 2)):
+        assert f"{tmp_path}/{name}:{number} looks like" in said
+    for name in (".env", "left-out", "a.log", "link.md", "server.pem"):
+        assert name not in said
+    assert "AKIA" not in said
+    found = asyncio.run(Reader().read({"path": str(tmp_path)}, "sources[0]", allow_secrets=True))
+    names = {one.title for one in found}
+    assert names == {*(name for name, *_ in KEYS), "wide.txt", "kept.log"}
