@@ -151,6 +151,10 @@ class Search:
     id: str = ""  # the beginning of an id, or its last six characters
     outcomes: tuple[OutcomeKind, ...] = ()  # any of these
     model: str | None = None  # the beginning of a model that sits or spoke there, or of its name
+    tags: tuple[str, ...] = ()  # all of these
+    archived: bool | None = False  # None: those too
+    min_cost: float | None = None  # USD that the debate cost at least, and at most
+    max_cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +350,12 @@ class Store(Protocol):
     async def models(self) -> list[str]:
         """The models that sit or spoke in any debate."""
         ...
+
+    async def label(self, debate_id: str, move: Callable[[Debate], Debate]) -> Debate:
+        """Change title, tags and whether it is archived, under the debate's lock."""
+        ...
+
+    async def tags(self) -> list[str]: ...
 
     async def index(self) -> list[str] | None:
         """Add some of what was said since to what can be searched. Returns the debates of which
@@ -844,6 +854,8 @@ class Moot(Protocol):
         hide_sources_from: Sequence[str] = (),
         allow_secrets: bool = False,
         allow_unpriced: bool = False,
+        title: str | None = None,
+        tags: Sequence[str] = (),
         start: bool = True,
         once: Once | None = None,
     ) -> Debate:
@@ -954,7 +966,7 @@ class Moot(Protocol):
         if ids.is_id(given):
             return given
         newest = given == ids.LAST
-        search = Search(limit=1) if newest else Search(id=ids.check_part(given))
+        search = Search(limit=1) if newest else Search(id=ids.check_part(given), archived=None)
         page = await self.find(search)
         found = page.debates
         while page.next is not None and len(found) < (1 if newest else 2):
@@ -964,6 +976,22 @@ class Moot(Protocol):
 
     async def models(self) -> list[str]:
         """The models that sit or spoke in any debate, for `Search.model`."""
+        ...
+
+    async def label(
+        self,
+        debate_id: str,
+        *,
+        title: str | None = None,
+        tags: Sequence[str] | None = None,
+        archived: bool | None = None,
+    ) -> Debate:
+        """Give a debate a title or tags, or put it away: lists leave out what is archived. What is
+        not given stays. The debate itself and its files stay as they are."""
+        ...
+
+    async def tags(self) -> list[str]:
+        """The tags of all debates, for `Search.tags`."""
         ...
 
     async def turns(self, debate_id: str, after: int = 0) -> list[Turn]: ...

@@ -221,6 +221,22 @@ class SayAsked(Asked):
     ] = None
 
 
+Titled = Annotated[str | None, Field(max_length=1000, description="What people call it.")]
+Tagged = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=200)]] | None,
+    Field(max_length=100, examples=[["work"]], description="What it is found by."),
+]
+
+
+class LabelsAsked(Asked):
+    """What is to be changed; the rest stays."""
+
+    model_config = _like({"title": "The Friday question", "tags": ["work"], "archived": False})
+    title: Titled = None
+    tags: Tagged = None
+    archived: Annotated[bool | None, Field(description="Lists leave it out.")] = None
+
+
 class OutcomeAsked(Asked):
     """What came of a decision, as one knows later."""
 
@@ -274,6 +290,8 @@ class DebateAsked(Asked):
     sources: Sources = LATER
     hide_sources_from: Hide = LATER
     allow_secrets: Secrets = LATER
+    title: Titled = LATER
+    tags: Tagged = LATER
     start: Annotated[bool, Field(description="Or let it wait, `scheduled`.")] = True
 
 

@@ -11,6 +11,7 @@ from moot.api.asked import (
     CouncilAsked,
     DebateAsked,
     ForkAsked,
+    LabelsAsked,
     ModelAsked,
     Nothing,
     OutcomeAsked,
@@ -22,6 +23,7 @@ from moot.api.asked import (
 from moot.api.common import SAVED, DebateId, Moot, Routes, as_file, as_json
 from moot.api.problems import ProblemError
 from moot.core import debate as core
+from moot.core import labels
 from moot.core.course import Plan
 from moot.core.ids import check_part
 from moot.core.status import Status
@@ -65,6 +67,12 @@ class Debates(TypedDict):
 
 class Models(TypedDict):
     """The models that sit or spoke in any debate."""
+
+    items: list[str]
+
+
+class Tags(TypedDict):
+    """The tags of all debates."""
 
     items: list[str]
 
@@ -146,6 +154,12 @@ async def list_debates(
         str | None,
         Query(max_length=200, description="A model that sits there, or its beginning."),
     ] = None,
+    tag: Annotated[list[str], Query(max_length=20, description="All of these tags.")] = [],  # noqa: B006
+    archived: Annotated[
+        Literal["no", "yes", "all"], Query(description="Those that were put away, too, or alone.")
+    ] = "no",
+    min_cost: Annotated[float | None, Query(ge=0, le=10**6, description="USD.")] = None,
+    max_cost: Annotated[float | None, Query(ge=0, le=10**6, description="USD.")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[
         str | None, Query(pattern="^[0-9]{1,19}$", description="`next` of the page before.")
@@ -165,6 +179,10 @@ async def list_debates(
         before=before,
         outcomes=tuple(dict.fromkeys(outcome)),
         model=model or None,
+        tags=labels.tags(tag),
+        archived={"no": False, "yes": True, "all": None}[archived],
+        min_cost=min_cost,
+        max_cost=max_cost,
     )
     found = await moot.service.find(search)
     items = [codec.listed(one, found.lines[one.id].result) for one in found.debates]
@@ -175,6 +193,12 @@ async def list_debates(
 async def list_models(moot: Moot) -> Response:
     """The models that sit or spoke in any debate: what `model` of the list can be"""
     return as_json({"items": await moot.service.models()})
+
+
+@routes("GET /debates/tags", Tags)
+async def list_tags(moot: Moot) -> Response:
+    """The tags of all debates: what `tag` of the list can be"""
+    return as_json({"items": await moot.service.tags()})
 
 
 @routes("GET /debates/{debate_id}", Debate)
@@ -261,6 +285,16 @@ async def rerun_debate(
 ) -> Response:
     """Begin a new debate with the same request"""
     return _made(await moot.service.rerun(debate_id, once=_once(key, f"rerun {debate_id}", {})))
+
+
+@routes("PATCH /debates/{debate_id}", Debate)
+async def label_debate(moot: Moot, debate_id: DebateId, asked: LabelsAsked) -> Response:
+    """Give a debate a title or tags, or put it away
+
+    What is not given stays. The debate itself and its files stay as they are.
+    """
+    given = asked.model_dump(exclude_unset=True, exclude_none=True)
+    return _shown(await moot.service.label(debate_id, **given))
 
 
 @routes("DELETE /debates/{debate_id}", None, 409, 422, status=204)

@@ -72,7 +72,7 @@ NoBaseline = Annotated[
 def register(app: typer.Typer) -> None:
     for command in (
         run, council, start, resume, end, retry, skip, say, watch, stop, pause, rejudge, fork,
-        rerun, delete,
+        rerun, label, archive, delete,
     ):  # fmt: skip
         app.command()(command)
 
@@ -126,6 +126,8 @@ class Fields:
     source: SourceGiven = None
     hide_sources_from: HideSources = None
     allow_secrets: AllowSecrets = False
+    title: Annotated[str | None, typer.Option(help="What to call it.")] = None
+    tag: Annotated[list[str] | None, typer.Option(help="To find it by. Repeatable.")] = None
 
     def asked(self) -> dict[str, Any]:
         agents = [{"agent": id_} for id_ in self.agent or []]
@@ -145,6 +147,7 @@ class Fields:
             "jury": _jury(self.jury, self.juror, self.no_swap, self.no_baseline),
             "allow_unpriced": self.allow_unpriced,
             **_sources(self.source, self.hide_sources_from, self.allow_secrets),
+            **said(title=self.title, tags=self.tag or None),
         }
 
 
@@ -391,6 +394,48 @@ def fork(
 def rerun(id_: Id, json: Json = False) -> None:
     """Run a debate once more, as a new one with the same request."""
     _carry(lambda moot: moot.rerun(id_), json, introduce=True)
+
+
+def label(
+    id_: Id,
+    title: Annotated[
+        str | None, typer.Option(help="What to call it; an empty title takes it away.")
+    ] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Add this tag. Repeatable.")] = None,
+    untag: Annotated[list[str] | None, typer.Option(help="Take this tag off. Repeatable.")] = None,
+    json: Json = False,
+) -> None:
+    """Give a debate a title, or tags to find it by."""
+    from moot.core import labels
+
+    new, gone = labels.tags(tag or []), labels.tags(untag or [])
+
+    async def change(moot: "Moot") -> "Debate":
+        tags = None
+        if new or gone:
+            known = (await moot.get(id_)).tags
+            tags = [one for one in dict.fromkeys((*known, *new)) if one not in gone]
+        return await moot.label(id_, title=title, tags=tags)
+
+    debate = ask(change)
+    if json:
+        _print_debate(debate)
+        return
+    told = ", ".join(debate.tags) or "no tags"
+    typer.echo(f"{debate.id}: “{debate.title or debate.motion[:60]}”, {told}.")
+
+
+def archive(
+    id_: Id,
+    undo: Annotated[bool, typer.Option("--undo", help="Put it back among the others.")] = False,
+    json: Json = False,
+) -> None:
+    """Put a debate away: lists leave it out unless asked."""
+    debate = ask(lambda moot: moot.label(id_, archived=not undo))
+    if json:
+        _print_debate(debate)
+    else:
+        typer.echo(f"{debate.id} is {'archived' if debate.archived else 'listed again'}.")
 
 
 def delete(

@@ -104,6 +104,8 @@ class Remote(Moot):
         hide_sources_from: Sequence[str] = (),
         allow_secrets: bool = False,
         allow_unpriced: bool = False,
+        title: str | None = None,
+        tags: Sequence[str] = (),
         start: bool = True,
         once: Once | None = None,
     ) -> Debate:
@@ -114,7 +116,7 @@ class Remote(Moot):
             "jury": jury, "sources": sent or None,
             "hide_sources_from": list(hide_sources_from) or None,
             "allow_secrets": allow_secrets or None, "allow_unpriced": allow_unpriced or None,
-            "start": start,
+            "title": title or None, "tags": list(tags) or None, "start": start,
         }  # fmt: skip
         given = {name: value for name, value in asked.items() if value is not None}
         return await self._make("/debates", given, once)
@@ -255,6 +257,23 @@ class Remote(Moot):
     async def rerun(self, debate_id: str, *, once: Once | None = None) -> Debate:
         return await self._make(f"{_path(debate_id)}/rerun", {}, once)
 
+    async def label(
+        self,
+        debate_id: str,
+        *,
+        title: str | None = None,
+        tags: Sequence[str] | None = None,
+        archived: bool | None = None,
+    ) -> Debate:
+        given = {"title": title, "tags": None if tags is None else list(tags), "archived": archived}
+        asked = {name: value for name, value in given.items() if value is not None}
+        return await self._wire.call(_debate, "PATCH", _path(debate_id), asked)
+
+    async def tags(self) -> list[str]:
+        return await self._wire.call(
+            lambda said: [visible(str(tag)) for tag in said["items"]], "GET", "/debates/tags"
+        )
+
     async def delete(self, debate_id: str, *, record: bool = False) -> None:
         params = {"record": "true"} if record else None
         await self._wire.ask("DELETE", _path(debate_id), params=params)
@@ -281,6 +300,10 @@ class Remote(Moot):
             "cursor": search.before,
             "outcome": list(search.outcomes),
             "model": search.model,
+            "tag": list(search.tags),
+            "archived": {False: None, True: "yes", None: "all"}[search.archived],
+            "min_cost": search.min_cost,
+            "max_cost": search.max_cost,
         }
         return await self._wire.call(_found, "GET", "/debates", params=params)
 

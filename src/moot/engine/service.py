@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from moot.core import course, fork, moves, rejudge, request, verbs, voices
+from moot.core import course, fork, labels, moves, rejudge, request, verbs, voices
 from moot.core.change import Change
 from moot.core.debate import HUMAN, Debate, Turn
 from moot.core.effort import bare
@@ -172,6 +172,8 @@ class Service(Moot):
         hide_sources_from: Sequence[str] = (),
         allow_secrets: bool = False,
         allow_unpriced: bool = False,
+        title: str | None = None,
+        tags: Sequence[str] = (),
         start: bool = True,
         once: Once | None = None,
     ) -> Debate:
@@ -181,7 +183,8 @@ class Service(Moot):
             "jury": jury, "sources": sources, "hide_sources_from": hide_sources_from,
             "allow_secrets": allow_secrets, "allow_unpriced": allow_unpriced,
         }  # fmt: skip
-        return await self._create_free(asked, _given(asked), start=start, once=once)
+        called = labels.title(title or ""), labels.tags(tags)
+        return await self._create_free(asked, _given(asked), start=start, once=once, called=called)
 
     async def council(
         self, asked: Mapping[str, Any], *, start: bool = True, once: Once | None = None
@@ -215,7 +218,8 @@ class Service(Moot):
 
     async def plan(self, asked: Mapping[str, Any]) -> course.Plan:
         wanted = {"format": "standard", "participants": (), "limits": None, **asked}
-        wanted.pop("start", None)
+        for name in ("start", "title", "tags"):
+            wanted.pop(name, None)
         return await self._planned(await self._built(wanted, _given(asked), self._voices.normalize))
 
     async def plan_of(self, debate_id: str) -> course.Plan:
@@ -232,9 +236,14 @@ class Service(Moot):
         *,
         start: bool,
         once: Once | None,
+        called: tuple[str, tuple[str, ...]] = ("", ()),
     ) -> Debate:
+        async def build() -> Debate:
+            made = await self._built(asked, received, normalize or self._voices.normalize)
+            return made.but(title=called[0], tags=called[1])
+
         return await self._make(
-            lambda: self._built(asked, received, normalize or self._voices.normalize),
+            build,
             lambda row: verbs.open_(row, start, row.created_at),
             start=start,
             once=once,
@@ -455,7 +464,7 @@ class Service(Moot):
                 cards=self._voices.card,
             )  # fmt: skip
             check_budget(made, self._voices.card)
-            return made
+            return made.but(tags=known.tags)
 
         def open_(row: Debate) -> Change:
             return fork.open_(row, said, events, row.created_at)
@@ -467,12 +476,28 @@ class Service(Moot):
 
         async def build() -> Debate:
             now = self._clock.now()
-            return again(known, debate_id=self._new_id(now), at=iso(now))
+            made = again(known, debate_id=self._new_id(now), at=iso(now))
+            return made.but(title=known.title, tags=known.tags)
 
         def open_(row: Debate) -> Change:
             return verbs.open_(row, True, row.created_at)
 
         return await self._make(build, open_, start=True, once=once)
+
+    async def label(
+        self,
+        debate_id: str,
+        *,
+        title: str | None = None,
+        tags: Sequence[str] | None = None,
+        archived: bool | None = None,
+    ) -> Debate:
+        def move(row: Debate) -> Debate:
+            return labels.labelled(self._shown(row), title, tags, archived)
+
+        debate = await self._store.label(check_id(debate_id), move)
+        self._bus.touch(debate_id)
+        return debate
 
     async def delete(self, debate_id: str, *, record: bool = False) -> None:
         if not await self._store.is_deleted(check_id(debate_id)):
@@ -505,6 +530,9 @@ class Service(Moot):
         if self._indexer:
             await self._indexer.catch_up()
         return await self._store.models()
+
+    async def tags(self) -> list[str]:
+        return await self._store.tags()
 
     async def turns(self, debate_id: str, after: int = 0) -> list[Turn]:
         await self.get(debate_id)

@@ -25,6 +25,7 @@ from moot.store.tables import (
     reports,
     source_uses,
     stations,
+    tags,
     turns,
 )
 
@@ -37,6 +38,7 @@ OWN = [
 ]  # fmt: skip
 RECORD = Query(delete(records).where(records.c.debate_id == bindparam("debate_id")))
 MODELS = Query(delete(models).where(models.c.number == bindparam("number")))
+TAGS = Query(delete(tags).where(tags.c.number == bindparam("number")))
 RUN = Query(delete(runs.runs).where(runs.runs.c.id == bindparam("id")))
 NOTE = adding(deleted)
 NOTED = Query(by(deleted.c.debate_id))
@@ -69,7 +71,8 @@ def remove(
     ended = seconds(debate.ended_at or debate.updated_at)
     OFF_AIR.run(conn, {**own, "at": ended})
     indexing.forget(conn, debate, log.turns_after(conn, debate_id))
-    MODELS.run(conn, {"number": runs.encoded(debate)["number"]})
+    for query in (MODELS, TAGS):
+        query.run(conn, {"number": runs.encoded(debate)["number"]})
     for query in OWN:
         query.run(conn, own)
     if record:

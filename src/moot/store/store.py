@@ -14,6 +14,7 @@ from moot.store import (
     hindsight,
     indexing,
     keys,
+    labels,
     lists,
     log,
     outcomes,
@@ -90,6 +91,8 @@ class SqlStore(OnDatabase):
     find = reads(lists.find)
     lines = reads(lists.lines)
     models = reads(lists.models)
+    label = writes(labels.change)
+    tags = reads(labels.every)
     turns = reads(log.turns_after)
     events = reads(log.events_after)
     last_seq = reads(log.last_seq)

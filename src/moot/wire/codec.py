@@ -27,7 +27,7 @@ _delta_values = attrgetter(*_DELTA)
 _NAMES = tuple(field.name for field in fields(Debate))
 _LATER: dict[str, Any] = {
     "place": None, "outcome": None, "result": "", "models": (), "unpriced": [], "local": False,
-    "waiting_for": None,
+    "waiting_for": None, "title": "", "tags": (), "archived": False,
 }  # fmt: skip
 """What an older server does not say of the debates in a list."""
 
@@ -140,6 +140,7 @@ def read_debate(said: Mapping[str, Any], rules: Any, received: Any = None) -> De
             "turn_count": said["progress"]["done"],
             "total": said["progress"]["total"],
             "waiting_for": said.get("waiting_for"),
+            **{name: said[name] for name in ("title", "tags", "archived") if name in said},
         }
     )
 
