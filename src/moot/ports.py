@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeVar
 
 from moot.core import ids, prompts
-from moot.core.change import Change
+from moot.core.change import Change, Ended
 from moot.core.course import Plan
 from moot.core.debate import NO_USAGE, Debate, OutcomeKind, Turn, Usage
 from moot.core.events import Delta, Event, Speech
+from moot.core.followups import Followup
 from moot.core.format import Effort, Format
 from moot.core.limits import WHOLE
 from moot.core.preferences import Preferences
@@ -298,6 +299,21 @@ class ReportRow:
 
 
 @dataclass(frozen=True, slots=True)
+class FollowupRow:
+    """A question about a debate that has ended, and who is at it."""
+
+    debate_id: str
+    followup: Followup
+    attempt: int = 0  # its last call, among the attempts of the debate
+    tries: int = 0  # calls that were begun
+    until: float = 0.0  # of asking: when another process may try
+    owner: str | None = None  # the process that asks
+    key: str | None = None  # that it came with
+    filed: bool = False  # whether the debate's file shows it
+    began: str = ""  # its last call; not kept
+
+
+@dataclass(frozen=True, slots=True)
 class Filed:
     """What became of the report among a debate's files."""
 
@@ -457,6 +473,37 @@ class Store(Protocol):
         """Debates whose report is to be made, and nobody is at it."""
         ...
 
+    async def ask(
+        self,
+        debate_id: str,
+        make: Callable[[Debate, Sequence[FollowupRow]], FollowupRow],
+        once: Once | None = None,
+    ) -> tuple[FollowupRow, bool]:
+        """Put a question and its first call on record, under the debate's lock; `make` is told
+        which were asked before. If `once` is known, returns what came of it. Says whether it is
+        new."""
+        ...
+
+    async def followups(self, debate_id: str) -> list[FollowupRow]: ...
+
+    async def followups_left(self) -> list[FollowupRow]:
+        """Those that are being answered, and those that the files do not show yet."""
+        ...
+
+    async def change_followup(
+        self,
+        debate_id: str,
+        number: int,
+        move: Callable[[FollowupRow], FollowupRow],
+        ended: Ended | None = None,
+        *,
+        call: bool = False,
+    ) -> FollowupRow:
+        """Change how a question stands, with the end of a call; `call`: and its next one."""
+        ...
+
+    async def followups_filed(self, debate_id: str, numbers: Sequence[int]) -> None: ...
+
     async def held(self, owner: str) -> dict[str, Held]: ...
 
     async def delete(
@@ -603,6 +650,10 @@ class Records(Protocol):
         ...
 
     def folder(self, debate_id: str) -> str: ...
+
+    def keep_followups(self, debate_id: str, asked: Sequence[Followup]) -> None:
+        """Write what was asked about a debate beside its files, which stay. Blocking."""
+        ...
 
     def remove(self, debate_id: str, *, record: bool) -> None:
         """Remove all files of a debate, and its record if asked for. Blocking."""
@@ -943,6 +994,28 @@ class Moot(Protocol):
         """Begin a new debate with the turns of this one up to the turn whose seq is `after`. It
         goes on from there with `changes`: `participants` by their `id` and `host` (model, bio,
         effort), `options`, `limits` and `jury`."""
+        ...
+
+    async def ask(
+        self,
+        debate_id: str,
+        question: str,
+        *,
+        model: str | None = None,
+        once: Once | None = None,
+        say: Say = lambda _: None,
+    ) -> Followup:
+        """Ask about a debate that has ended. The answer comes from its transcript and sources, with
+        what it cites checked, and is kept beside the debate, which stays as it is. `model` answers,
+        otherwise one of the debate's own.
+
+        If the model fails, the answer is `failed` and says why. With `once`, a question that comes
+        again is answered once. `say` hears the answer as it is written, where that is possible.
+        """
+        ...
+
+    async def followups(self, debate_id: str) -> list[Followup]:
+        """What was asked about a debate after its end, and what was answered."""
         ...
 
     async def rerun(self, debate_id: str, *, once: Once | None = None) -> Debate:

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from moot.api import (
     agent_routes,
+    ask_routes,
     debate_routes,
     event_routes,
     health,
@@ -94,6 +95,7 @@ def _routes() -> FastAPI:
     )
     for routes in (
         debate_routes,
+        ask_routes,
         event_routes,
         agent_routes,
         source_routes,

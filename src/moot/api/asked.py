@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from moot.core.debate import OnFailure, Stance
+from moot.core.followups import MAX_QUESTION
 from moot.core.format import MAX_JURORS, MAX_PARTICIPANTS, MAX_TURNS, Effort
 from moot.core.request import MAX_BIO, MAX_CONSTRAINTS, MAX_MOTION, MAX_NAME
 from moot.core.sources import MAX_TITLE, MAX_UPLOADS, HiddenFrom
@@ -208,6 +209,16 @@ class ForkAsked(Asked):
     )
     after: Annotated[int, Field(ge=1, le=2**31 - 1, description="The seq of the last common turn.")]
     changes: ForkChanges | None = None
+
+
+class AskAsked(Asked):
+    """A question about a debate that has ended."""
+
+    model_config = _like({"question": "Who spoke of the price, and what did they say?"})
+    question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
+    model: Annotated[Model | None, Field(description="Who answers; one of the debate's own.")] = (
+        None
+    )
 
 
 class SayAsked(Asked):

@@ -102,7 +102,7 @@ def _seq(given: object) -> object:
 async def create_debate(moot: Moot, asked: DebateAsked, key: Key = None) -> Response:
     """Begin a debate"""
     wanted = asked.model_dump(exclude_none=True)
-    once = _once(key, "debates", asked.model_dump())
+    once = once_of(key, "debates", asked.model_dump())
     return _made(await moot.service.create(wanted.pop("motion"), **wanted, once=once))
 
 
@@ -110,7 +110,7 @@ async def create_debate(moot: Moot, asked: DebateAsked, key: Key = None) -> Resp
 async def create_council(moot: Moot, request: Request, key: Key = None) -> Response:
     """Put a problem to the council"""
     asked = await _object(request)
-    return _made(await moot.service.council(asked, once=_once(key, "council", asked)))
+    return _made(await moot.service.council(asked, once=once_of(key, "council", asked)))
 
 
 @routes("POST /plan", Plan, 404)
@@ -261,7 +261,7 @@ async def rejudge_debate(
     which the jury votes, whose `forked_from` is the judged one; that one stays as it is.
     """
     given = asked.model_dump(exclude_none=True) if asked else {}
-    once = _once(key, f"rejudge {debate_id}", given)
+    once = once_of(key, f"rejudge {debate_id}", given)
     return _made(await moot.service.rejudge(debate_id, jury=given.get("jury"), once=once))
 
 
@@ -271,7 +271,7 @@ async def fork_debate(
 ) -> Response:
     """Begin a new debate with the first turns of this one, and go on from there with changes"""
     given = asked.model_dump(exclude_none=True)
-    once = _once(key, f"fork {debate_id}", given)
+    once = once_of(key, f"fork {debate_id}", given)
     made = moot.service.fork(debate_id, asked.after, changes=given.get("changes"), once=once)
     return _made(await made)
 
@@ -284,7 +284,7 @@ async def rerun_debate(
     key: Key = None,
 ) -> Response:
     """Begin a new debate with the same request"""
-    return _made(await moot.service.rerun(debate_id, once=_once(key, f"rerun {debate_id}", {})))
+    return _made(await moot.service.rerun(debate_id, once=once_of(key, f"rerun {debate_id}", {})))
 
 
 @routes("PATCH /debates/{debate_id}", Debate)
@@ -317,7 +317,7 @@ async def say_in_debate(
     Everyone who speaks after a note hears it; it does not move the cursor. With an Idempotency-Key,
     the same words count once, however often they come.
     """
-    once = _once(key, f"say {debate_id}", asked.model_dump())
+    once = once_of(key, f"say {debate_id}", asked.model_dump())
     said = moot.service.say(debate_id, asked.text, seat=asked.seat, once=once)
     return _shown(await said, 202)
 
@@ -425,7 +425,7 @@ async def _object(request: Request) -> dict[str, Any]:
     return asked  # pyright: ignore[reportUnknownVariableType]
 
 
-def _once(key: str | None, route: str, asked: dict[str, Any]) -> Once | None:
+def once_of(key: str | None, route: str, asked: dict[str, Any]) -> Once | None:
     if key is None:
         return None
     text = codec.dumps([route, sorted(asked.items(), key=lambda item: str(item[0]))])

@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Match
 
 from moot.api import openai_shapes
 from moot.errors import (
+    BudgetError,
     InputError,
     MootError,
     NotFoundError,
@@ -53,6 +54,7 @@ STATUSES: dict[type[MootError], int] = {
     NotFoundError: 404,  # which is an InputError
     InputError: 422,
     StateError: 409,
+    BudgetError: 409,
     ProviderError: 502,
     StorageError: 503,
 }

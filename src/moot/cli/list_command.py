@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from moot.ports import Line, Moot, Search
 
 STYLES = {"completed": "green", "running": "cyan", "paused": "yellow", "failed": "red"}
-LISTED = ("id", "motion", "title", "tags", "archived", "format", "status", "stage", "round", "progress", "degraded", "outcome",
-          "result", "models", "usage", "created_at", "updated_at")  # fmt: skip
+LISTED = ("id", "motion", "title", "tags", "archived", "format", "status", "stage", "round",
+          "progress", "degraded", "outcome", "result", "models", "usage", "created_at",
+          "updated_at")  # fmt: skip
 WIDE = 110  # columns of a terminal from which on the day is written out
 Row = tuple["Debate", "Line", bool]
 """A debate, what is shown beside it, and whether it was left behind."""

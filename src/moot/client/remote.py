@@ -6,7 +6,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 from pydantic import TypeAdapter
 
@@ -16,6 +16,7 @@ from moot.core.clean import visible
 from moot.core.course import Plan
 from moot.core.debate import Debate, Turn, Wanted
 from moot.core.events import Delta, Event, StatusChanged
+from moot.core.followups import Followup
 from moot.core.format import Format
 from moot.core.ids import check_id
 from moot.core.preferences import Preferences
@@ -30,6 +31,7 @@ from moot.render.export import Kind
 from moot.sources.reader import Reader, documents_at
 from moot.wire import codec, sse
 
+T = TypeVar("T")
 FIRST_WAIT, LONGEST_WAIT = 0.5, 10.0
 TRIES = 5
 """How often a debate that may have been made already is asked for again."""
@@ -180,13 +182,25 @@ class Remote(Moot):
         return tuple(found)
 
     async def _make(self, path: str, asked: Mapping[str, Any], once: Once | None) -> Debate:
-        """Make a debate, or a turn of one, once: if the connection breaks, the same key asks for
-        the same one."""
+        return await self._asked(_debate, path, asked, once)
+
+    async def _asked(
+        self,
+        reader: Callable[[Any], T],
+        path: str,
+        asked: Mapping[str, Any],
+        once: Once | None,
+        seconds: float | None = None,
+    ) -> T:
+        """Make a debate, a turn of one or an answer, once: if the connection breaks, the same key
+        asks for the same one."""
         headers = {"Idempotency-Key": once.key if once else str(uuid.uuid4())}
         broke, wait = False, self._first_wait
         for left in reversed(range(TRIES)):
             try:
-                return await self._wire.call(_debate, "POST", path, asked, headers=headers)
+                return await self._wire.call(
+                    reader, "POST", path, asked, headers=headers, seconds=seconds
+                )
             except StateError as error:
                 if "Idempotency-Key" in error.message:
                     raise ConflictError(error.message) from None
@@ -253,6 +267,23 @@ class Remote(Moot):
     ) -> Debate:
         asked = {"after": after, "changes": dict(changes or {})}
         return await self._make(f"{_path(debate_id)}/fork", asked, once)
+
+    async def ask(
+        self,
+        debate_id: str,
+        question: str,
+        *,
+        model: str | None = None,
+        once: Once | None = None,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> Followup:
+        asked = {"question": question} if model is None else {"question": question, "model": model}
+        path = f"{_path(debate_id)}/ask"
+        return await self._asked(_followup, path, asked, once, seconds=REPORT_SECONDS)
+
+    async def followups(self, debate_id: str) -> list[Followup]:
+        path = f"{_path(debate_id)}/followups"
+        return await self._wire.call(items(codec.read_followup), "GET", path)
 
     async def rerun(self, debate_id: str, *, once: Once | None = None) -> Debate:
         return await self._make(f"{_path(debate_id)}/rerun", {}, once)
@@ -558,6 +589,10 @@ def _path(debate_id: str) -> str:
 
 def _object(said: Any) -> dict[str, Any]:
     return {str(name): value for name, value in said.items()}
+
+
+def _followup(said: Any) -> Followup:
+    return codec.read_followup(visible(said))
 
 
 def _debate(said: Any) -> Debate:

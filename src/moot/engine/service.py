@@ -6,11 +6,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from moot.core import course, fork, labels, moves, rejudge, request, verbs, voices
+from moot.core import course, followups, fork, labels, moves, rejudge, request, verbs, voices
 from moot.core.change import Change
 from moot.core.debate import HUMAN, Debate, Turn
-from moot.core.effort import bare
+from moot.core.effort import BETWEEN, bare
 from moot.core.events import Delta, Event, TurnCommitted
+from moot.core.followups import Followup
 from moot.core.format import Format
 from moot.core.ids import check_id
 from moot.core.preferences import Preferences
@@ -21,6 +22,7 @@ from moot.core.status import FINAL
 from moot.core.times import iso
 from moot.engine import publish
 from moot.engine.advance import Advancer
+from moot.engine.asking import Asker
 from moot.engine.broadcast import Stations
 from moot.engine.budget import check_budget
 from moot.engine.documents import Sources, named
@@ -68,6 +70,7 @@ from moot.ports import (
     ProviderStatus,
     Records,
     ReportRow,
+    Say,
     Search,
     Store,
     Voices,
@@ -108,6 +111,7 @@ class Service(Moot):
         filer: Filer,
         reporter: Reporter,
         library: Sources,
+        asker: Asker,
         indexer: Indexer | None,
         new_id: Callable[[float], str],
         replay: Callable[[str], dict[str, Any]],
@@ -128,6 +132,7 @@ class Service(Moot):
         self._keeper = keeper
         self._filer = filer
         self._reporter = reporter
+        self._asker = asker
         self._library = library
         self._indexer = indexer
         self._new_id = new_id
@@ -150,6 +155,7 @@ class Service(Moot):
         if self._indexer:
             await self._indexer.close()
         await self._reporter.close()
+        await self._asker.close()
         await self._keeper.close()
         await self._dispatcher.close()
         await self._filer.close()
@@ -470,6 +476,35 @@ class Service(Moot):
             return fork.open_(row, said, events, row.created_at)
 
         return await self._make(build, open_, start=True, once=once)
+
+    async def ask(
+        self,
+        debate_id: str,
+        question: str,
+        *,
+        model: str | None = None,
+        once: Once | None = None,
+        say: Say = lambda _: None,
+    ) -> Followup:
+        debate = await self._unspoilt(debate_id)
+        turns = await self._store.turns(debate_id)
+        if model is None:
+            own = await asyncio.to_thread(followups.answerer, turns, self._voices.card)
+            model = own or self._voices.defaults()[0]
+        if BETWEEN in model:
+            raise InputError("One model answers: name one, without a second choice.", "model")
+        canonical, _ = self._voices.normalize(model)
+        if wrong := await self._voices.wrong([bare(canonical)]):
+            raise InputError(next(iter(wrong.values())), "model")
+        if voices.family(bare(canonical)) == "local":
+            await self._voices.look()
+        answer = await self._asker.ask(debate, question, canonical, once, say)
+        self._bus.touch(debate_id)
+        return answer
+
+    async def followups(self, debate_id: str) -> list[Followup]:
+        await self.get(debate_id)
+        return [row.followup for row in await self._store.followups(debate_id)]
 
     async def rerun(self, debate_id: str, *, once: Once | None = None) -> Debate:
         known = await self.get(debate_id)

@@ -7,6 +7,7 @@ from sqlalchemy import bindparam, delete, null, select, text, update
 from moot.core.debate import Debate
 from moot.core.times import seconds
 from moot.errors import StateError
+from moot.store import followups as followups_
 from moot.store import indexing, log, runs, source_rows
 from moot.store import reports as reports_
 from moot.store.query import Connection, Query, adding, by
@@ -17,6 +18,7 @@ from moot.store.tables import (
     deleted,
     deliveries,
     events,
+    followups,
     hindsight,
     keys,
     lines,
@@ -33,7 +35,7 @@ OWN = [
     Query(delete(table).where(table.c.debate_id == bindparam("debate_id")))
     for table in (
         turns, events, attempts, actions, reports, hindsight, lines, keys, conversations,
-        deliveries, source_uses,
+        deliveries, source_uses, followups,
     )
 ]  # fmt: skip
 RECORD = Query(delete(records).where(records.c.debate_id == bindparam("debate_id")))
@@ -67,6 +69,9 @@ def remove(
     report = reports_.of_debate(conn, debate_id)
     if report and report.state == "making" and report.until > seconds(at):
         raise StateError("Its report is being written. Delete the debate in a moment.")
+    asked = followups_.of_debate(conn, debate_id)
+    if any(one.followup.status == "asking" and one.until > seconds(at) for one in asked):
+        raise StateError("A question about it is being answered. Delete the debate in a moment.")
     own = {"debate_id": debate_id}
     ended = seconds(debate.ended_at or debate.updated_at)
     OFF_AIR.run(conn, {**own, "at": ended})

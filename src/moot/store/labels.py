@@ -17,9 +17,7 @@ MOST = 500  # tags that are told apart
 CHANGE = changing(table, ["title", "tags", "archived"])
 KEEP = keeping(tags)
 FORGET = Query(delete(tags).where(tags.c.number == bindparam("number")))
-OF_TAG = Query(
-    select(tags.c.number).where(tags.c.tag == bindparam("tag"), any_of(tags.c.number))
-)
+OF_TAG = Query(select(tags.c.number).where(tags.c.tag == bindparam("tag"), any_of(tags.c.number)))
 EVERY = Query(
     text(
         "WITH RECURSIVE known(tag) AS (SELECT min(tag) FROM debate_tags UNION ALL"

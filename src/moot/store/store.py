@@ -1,16 +1,17 @@
 """The store that the engine sees: each method one transaction on the database."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from moot.core.change import Change, SaidAlreadyError
 from moot.core.debate import Debate, Turn
 from moot.errors import DuplicateError
-from moot.ports import Once, ReportRow
+from moot.ports import FollowupRow, Once, ReportRow
 from moot.render.reading import Read
 from moot.store import (
     attempts,
     deletion,
+    followups,
     hindsight,
     indexing,
     keys,
@@ -23,6 +24,7 @@ from moot.store import (
     source_rows,
 )
 from moot.store.database import Database
+from moot.store.followups import begin
 from moot.store.query import Connection, OnDatabase, SqlDatabase, reads, writes
 
 
@@ -116,6 +118,10 @@ class SqlStore(OnDatabase):
     change_report = writes(reports.change)
     wanted_reports = reads(reports.wanted)
     reports = reads(reports.of_debates)
+    followups_left = reads(followups.left)
+    change_followup = writes(followups.change)
+    followups_filed = writes(followups.filed)
+    followups = reads(followups.of_debate)
     held = reads(runs.held)
     delete = writes(deletion.remove)
     deleted = reads(deletion.left)
@@ -151,6 +157,14 @@ class SqlStore(OnDatabase):
             if once is None:
                 raise
         return await self.database.write(work)  # perhaps the same request came at the same moment
+
+    async def ask(
+        self,
+        debate_id: str,
+        make: Callable[[Debate, Sequence[FollowupRow]], FollowupRow],
+        once: Once | None = None,
+    ) -> tuple[FollowupRow, bool]:
+        return await self.database.write(lambda conn: begin(conn, debate_id, make, once))
 
     async def claim(
         self, debate_id: str, move: Callable[[Debate, int], Change], known: Debate | None = None

@@ -378,7 +378,8 @@ followups = Table(
     *_texts("question model status answer asked_at"),  # asking, answered, failed
     *_perhaps("error_code error answered_at"),
     *_perhaps("owner key"),  # the process that asks; the Idempotency-Key that it came with
-    *_integers("verified failed calls estimated input_tokens output_tokens attempt tries filed"),
+    *_integers("verified failed unpriced local calls estimated input_tokens output_tokens"),
+    *_integers("attempt tries filed"),
     Column("cost_usd", Float, nullable=False),
     Column("until", Float, nullable=False),  # of asking: when another process may try
     _thinking(),

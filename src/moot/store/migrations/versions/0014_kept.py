@@ -15,8 +15,8 @@ depends_on = None
 TEXTS = ("question", "model", "status", "answer", "asked_at")
 PERHAPS = ("error_code", "error", "answered_at", "owner", "key")
 COUNTS = (
-    "verified", "failed", "calls", "estimated", "input_tokens", "output_tokens", "attempt",
-    "tries", "filed",
+    "verified", "failed", "unpriced", "local", "calls", "estimated", "input_tokens",
+    "output_tokens", "attempt", "tries", "filed",
 )  # fmt: skip
 
 
@@ -34,9 +34,7 @@ def upgrade() -> None:
         ("tags", sa.Text(), "[]"),
         ("archived", sa.Integer(), "0"),
     ):
-        op.add_column(
-            "debate_runs", sa.Column(name, kind, nullable=False, server_default=default)
-        )
+        op.add_column("debate_runs", sa.Column(name, kind, nullable=False, server_default=default))
     _index("debate_runs_archived", "debate_runs", "number", "archived = 1")
     _index("debate_runs_titled", "debate_runs", "number", "title <> ''")
     op.create_table(
