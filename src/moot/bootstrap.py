@@ -37,6 +37,7 @@ from moot.settings import Settings, secret, webhook_key
 from moot.sources.fetching import Fetcher
 from moot.sources.reader import Reader
 from moot.store import schema
+from moot.store.bundles import Bundles
 from moot.store.deliveries import SqlDeliveries
 from moot.store.files import Folder
 from moot.store.formats import FormatFiles
@@ -348,6 +349,7 @@ def _service(
         formats=formats, voices=voices, preferences=preferences, advancer=advancer, keeper=keeper,
         supervisor=supervisor, agents=agents, stations=stations, tail=Tail(store, bus),
         filer=filer, reporter=reporter, asker=asker, new_id=instead.new_id,
+        bundles=Bundles(database, settings.home),
         library=Sources(store, _reader(settings, files=files), clock, files=files),
         replay=lambda debate_id: replay(settings, debate_id),
     )  # fmt: skip

@@ -629,6 +629,21 @@ class StationStore(Protocol):
         ...
 
 
+GONE_SECONDS = 600.0
+"""How long after a debate was deleted files of it may still turn up."""
+
+
+class Bundles(Protocol):
+    """Debates as zips of their folders."""
+
+    async def pack(self, debate: Debate) -> bytes: ...
+
+    async def bring(self, data: bytes, at: str) -> Debate:
+        """The debate of a zip, once its files and rows are here: all or nothing. Raises InputError
+        if it is not one, and StateError if its id is taken."""
+        ...
+
+
 class Records(Protocol):
     """The files beside the database."""
 
@@ -1113,6 +1128,16 @@ class Moot(Protocol):
 
     async def export(self, debate_id: str, kind: Kind) -> str:
         """The debate as one document to keep."""
+        ...
+
+    async def export_folder(self, debate_id: str) -> bytes:
+        """The debate's whole folder as a zip, for `import_folder`."""
+        ...
+
+    async def import_folder(self, data: bytes) -> Debate:
+        """The debate of such a zip, under its own id: its files to the byte, and its rows. Raises
+        InputError if anything in the zip is not as it was written, and StateError if the id is
+        taken."""
         ...
 
     async def answer(self, debate_id: str, link: str = "") -> str:

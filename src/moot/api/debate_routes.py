@@ -20,7 +20,7 @@ from moot.api.asked import (
     RetryAsked,
     SayAsked,
 )
-from moot.api.common import SAVED, DebateId, Moot, Routes, as_file, as_json
+from moot.api.common import SAVED, DebateId, Moot, Routes, as_file, as_json, file_of
 from moot.api.problems import ProblemError
 from moot.core import debate as core
 from moot.core import labels
@@ -111,6 +111,21 @@ async def create_council(moot: Moot, request: Request, key: Key = None) -> Respo
     """Put a problem to the council"""
     asked = await _object(request)
     return _made(await moot.service.council(asked, once=once_of(key, "council", asked)))
+
+
+FORM: dict[str, Any] = {
+    "file": {"type": "string", "format": "binary", "description": "Of export?as=zip."},
+}
+
+
+@routes("POST /debates/import", Debate, 409, status=201, form=FORM)
+async def import_debate(moot: Moot, request: Request) -> Response:
+    """Bring a debate from the zip of its folder
+
+    It keeps its id, its files are the same to the byte, and everything in it is checked first.
+    """
+    _, data, _ = await file_of(request)
+    return _made(await moot.service.import_folder(data))
 
 
 @routes("POST /plan", Plan, 404)
@@ -399,14 +414,24 @@ async def get_replay(moot: Moot, debate_id: DebateId) -> Response:
 
 @routes(
     "GET /debates/{debate_id}/export",
-    "text/markdown text/html application/json",
+    "text/markdown text/html application/json application/zip",
+    409,
     422,
     headers=SAVED,
 )
 async def get_export(
-    moot: Moot, debate_id: DebateId, as_: Annotated[Kind, Query(alias="as")] = "md"
+    moot: Moot,
+    debate_id: DebateId,
+    as_: Annotated[Literal[Kind, "zip"], Query(alias="as")] = "md",
 ) -> Response:
-    """The debate as one document to keep"""
+    """The debate as one document to keep, or its whole folder as a zip
+
+    POST /debates/import makes a debate of such a zip again.
+    """
+    if as_ == "zip":
+        told = {"Content-Disposition": f'attachment; filename="{debate_id}.zip"', **EXPORTED}
+        data = await moot.service.export_folder(debate_id)
+        return Response(data, 200, told, media_type="application/zip")
     text = await moot.service.export(debate_id, as_)
     return as_file(f"{debate_id}.{as_}", text, MEDIA_TYPES[as_], **EXPORTED)
 

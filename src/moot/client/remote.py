@@ -379,6 +379,16 @@ class Remote(Moot):
         content = await self._wire.ask("GET", path, params={"as": kind})
         return content.decode("utf-8", "replace")
 
+    async def export_folder(self, debate_id: str) -> bytes:
+        return await self._wire.ask("GET", f"{_path(debate_id)}/export", params={"as": "zip"})
+
+    async def import_folder(self, data: bytes) -> Debate:
+        content, kind = form({}, "file", "debate.zip", data)
+        return await self._wire.call(
+            _debate, "POST", "/debates/import", content=content, headers={"Content-Type": kind},
+            seconds=UPLOAD_SECONDS,
+        )  # fmt: skip
+
     async def replay(self, debate_id: str) -> dict[str, Any]:
         return await self._wire.call(_replay, "GET", f"{_path(debate_id)}/replay")
 

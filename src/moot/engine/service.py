@@ -54,6 +54,7 @@ from moot.outcome.calibration import (
 from moot.outcome.result import packet_of, verdict_of
 from moot.outcome.stands import choices
 from moot.ports import (
+    Bundles,
     Bus,
     Clock,
     Dispatcher,
@@ -112,6 +113,7 @@ class Service(Moot):
         reporter: Reporter,
         library: Sources,
         asker: Asker,
+        bundles: Bundles,
         indexer: Indexer | None,
         new_id: Callable[[float], str],
         replay: Callable[[str], dict[str, Any]],
@@ -133,6 +135,7 @@ class Service(Moot):
         self._filer = filer
         self._reporter = reporter
         self._asker = asker
+        self._bundles = bundles
         self._library = library
         self._indexer = indexer
         self._new_id = new_id
@@ -630,6 +633,14 @@ class Service(Moot):
         debate, said = await self.get(debate_id), await self._store.turns(debate_id)
         row = (await self._store.reports([debate_id])).get(debate_id)
         return await asyncio.to_thread(export, kind, debate, said, row.read if row else None)
+
+    async def export_folder(self, debate_id: str) -> bytes:
+        return await self._bundles.pack(await self.get(debate_id))
+
+    async def import_folder(self, data: bytes) -> Debate:
+        brought = await self._bundles.bring(data, iso(self._clock.now()))
+        self._bus.touch(brought.id)
+        return await self._store.load(brought.id)
 
     async def replay(self, debate_id: str) -> dict[str, Any]:
         return await asyncio.to_thread(self._replay, debate_id)
