@@ -47,6 +47,7 @@ from moot.store.replay import document
 from moot.store.settings_file import PreferencesFile
 from moot.store.station_rows import SqlStations
 from moot.store.store import SqlStore, open_database
+from moot.store.templates import TemplateFiles
 from moot.webhooks.courier import Courier
 
 if TYPE_CHECKING:
@@ -350,6 +351,7 @@ def _service(
         supervisor=supervisor, agents=agents, stations=stations, tail=Tail(store, bus),
         filer=filer, reporter=reporter, asker=asker, new_id=instead.new_id,
         bundles=Bundles(database, settings.home),
+        templates=TemplateFiles(settings.home),
         library=Sources(store, _reader(settings, files=files), clock, files=files),
         replay=lambda debate_id: replay(settings, debate_id),
     )  # fmt: skip

@@ -19,6 +19,7 @@ from moot.core.request import Normalize
 from moot.core.schedule import Step
 from moot.core.sources import Source
 from moot.core.status import Status
+from moot.core.templates import Template
 from moot.core.voices import UNDERSTUDY
 from moot.errors import NotFoundError, StateError
 from moot.outcome.calibration import Calibration, Hindsight, Noted
@@ -260,6 +261,18 @@ class SourceReader(Protocol):
     async def upload(
         self, name: str, data: bytes, title: str = "", *, allow_secrets: bool = False
     ) -> Source: ...
+
+
+class TemplateStore(Protocol):
+    """Keeps saved set-ups."""
+
+    def all(self) -> list[Template]: ...
+
+    def get(self, id_: str) -> Template: ...
+
+    def put(self, id_: str, asked: Mapping[str, Any]) -> Template: ...
+
+    def delete(self, id_: str) -> None: ...
 
 
 class PreferencesStore(Protocol):
@@ -1182,6 +1195,19 @@ class Moot(Protocol):
     async def prefer(self, given: Mapping[str, Any]) -> Preferences:
         """Replace them: `models` and `limits`. Raises InputError, which names the field."""
         ...
+
+    async def templates(self) -> list[Template]:
+        """The saved set-ups, by name."""
+        ...
+
+    async def template(self, template_id: str) -> Template: ...
+
+    async def keep_template(self, template_id: str, asked: Mapping[str, Any]) -> Template:
+        """Save what a debate is asked for with, under a name, in the place of what had it. It is
+        checked like a debate's; the motion may be left out."""
+        ...
+
+    async def delete_template(self, template_id: str) -> None: ...
 
     def follow(self, debate_id: str, after: int = 0) -> AsyncGenerator[Event | Delta]:
         """Every event with seq > after, in order, none missed or doubled; deltas in between.

@@ -28,6 +28,7 @@ from moot.api import (
     problems,
     source_routes,
     station_routes,
+    template_routes,
 )
 from moot.api.common import Context, Figures
 from moot.api.hub import Shown
@@ -103,6 +104,7 @@ def _routes() -> FastAPI:
         hooks,
         on_air,
         library,
+        template_routes,
         health,
     ):
         app.include_router(routes.router if routes is event_routes else routes.routes.router)

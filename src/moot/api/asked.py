@@ -306,6 +306,24 @@ class DebateAsked(Asked):
     start: Annotated[bool, Field(description="Or let it wait, `scheduled`.")] = True
 
 
+class TemplateAsked(Asked):
+    """What debates that begin with it are asked for with."""
+
+    model_config = _like({"format": "duel", "participants": [{"name": "Ada", "model": "claude"}]})
+    motion: Motion | None = None
+    format: Format = "standard"
+    participants: Annotated[list[SeatAsked] | None, Field(max_length=MAX_PARTICIPANTS)] = None
+    host: HostAsked | None = None
+    options: Options | None = None
+    limits: LimitsAsked | None = None
+    on_failure: OnFailure | None = None
+    allow_unpriced: Unpriced = None
+    brief: BriefAsked | None = None
+    jury: JuryAsked | None = None
+    hide_sources_from: Hide = None
+    tags: Tagged = None
+
+
 class CouncilSeatAsked(Asked):
     """Who speaks for a role."""
 

@@ -45,6 +45,7 @@ CODES = {
 NOUNS = {
     "agent_id": ("agent", "GET /agents shows what there is."),
     "station_id": ("station", "GET /stations shows what there is."),
+    "template_id": ("template", "GET /templates shows what there is."),
     "conversation_id": ("conversation", "GET /stations/{station_id}/conversations has them."),
 }
 """What an address names, by its parameter, and where to look; else it is a debate."""

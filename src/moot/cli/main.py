@@ -23,6 +23,7 @@ with loading():
         run_commands,
         settings_commands,
         station_commands,
+        template_commands,
     )
     from moot.cli.grouped import Grouped
     from moot.errors import InputError, MootError
@@ -38,6 +39,7 @@ app = typer.Typer(
 for commands in (
     run_commands, ask_command, read_commands, outcome_commands, gate_command, agent_commands,
     station_commands, settings_commands, home_commands, hook_commands, model, offers_command,
+    template_commands,
 ):  # fmt: skip
     commands.register(app)
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from moot.core.debate import Debate
     from moot.ports import Moot
 
+STANDARD = "standard"
 Seconds = Annotated[float | None, typer.Option(help="5..120, default 35.")]
 Tokens = Annotated[int | None, typer.Option(help="128..4096, default 900.")]
 Model = Annotated[
@@ -83,7 +84,7 @@ class Fields:
 
     format_: Annotated[
         str, typer.Option("--format", "-f", autocompletion=format_names, help="See `moot formats`.")
-    ] = "standard"
+    ] = STANDARD
     rounds: Annotated[int | None, typer.Option(help="If the format has rounds.")] = None
     option: OptionValues = None
     participant: Annotated[
@@ -158,6 +159,10 @@ def run(
         str | None,
         typer.Argument(metavar="MOTION", help="What is debated; - reads it from standard input."),
     ] = None,
+    template: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A saved set-up; what is given beside it wins."),
+    ] = None,
     file: File = None,
     dry_run: DryRun = False,
     json: Json = False,
@@ -166,11 +171,19 @@ def run(
     asked = fields.asked()
     asked["motion"] = motion_of("run", "motion", motion, file)
 
+    async def wanted(moot: "Moot") -> dict[str, Any]:
+        if template is None:
+            return await cast_with(moot, asked, fields.model)
+        known = (await moot.template(template)).asked
+        given = {name: value for name, value in asked.items() if value and name != "format"}
+        format_ = known["format"] if fields.format_ == STANDARD else fields.format_
+        return await cast_with(moot, {**known, **given, "format": format_}, fields.model)
+
     async def begin(moot: "Moot") -> "Debate":
-        return await moot.create(**await cast_with(moot, asked, fields.model))
+        return await moot.create(**await wanted(moot))
 
     async def plan(moot: "Moot") -> "Plan":
-        return await moot.plan(await cast_with(moot, asked, fields.model))
+        return await moot.plan(await wanted(moot))
 
     if dry_run:
         _show_plan(plan, json)

@@ -23,6 +23,8 @@ from moot.core.preferences import Preferences
 from moot.core.prices import Known
 from moot.core.sources import Passage, Source
 from moot.core.status import FINAL
+from moot.core.templates import Template
+from moot.core.templates import check_id as check_template
 from moot.errors import ConflictError, InputError, StateError, StorageError
 from moot.outcome.calibration import Calibration, Hindsight
 from moot.ports import FormatProblem, Found, Line, Moot, Offers, Once, ProviderStatus, Search
@@ -415,6 +417,20 @@ class Remote(Moot):
             lambda said: _PROVIDERS.validate_python(visible(said["items"])), "GET", "/providers"
         )
 
+    async def templates(self) -> list[Template]:
+        return await self._wire.call(items(_template), "GET", "/templates")
+
+    async def template(self, template_id: str) -> Template:
+        path = f"/templates/{check_template(template_id)}"
+        return await self._wire.call(_template, "GET", path)
+
+    async def keep_template(self, template_id: str, asked: Mapping[str, Any]) -> Template:
+        path = f"/templates/{check_template(template_id)}"
+        return await self._wire.call(_template, "PUT", path, asked)
+
+    async def delete_template(self, template_id: str) -> None:
+        await self._wire.ask("DELETE", f"/templates/{check_template(template_id)}")
+
     async def offers(self, provider: str | None = None) -> list[Offers]:
         params = {} if provider is None else {"provider": provider}
         return await self._wire.call(
@@ -599,6 +615,10 @@ def _path(debate_id: str) -> str:
 
 def _object(said: Any) -> dict[str, Any]:
     return {str(name): value for name, value in said.items()}
+
+
+def _template(said: Any) -> Template:
+    return Template(str(said["id"]), _object(visible(said["asked"])))
 
 
 def _followup(said: Any) -> Followup:

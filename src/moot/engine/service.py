@@ -6,7 +6,18 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from moot.core import course, followups, fork, labels, moves, rejudge, request, verbs, voices
+from moot.core import (
+    course,
+    followups,
+    fork,
+    labels,
+    moves,
+    rejudge,
+    request,
+    templates,
+    verbs,
+    voices,
+)
 from moot.core.change import Change
 from moot.core.debate import HUMAN, Debate, Turn
 from moot.core.effort import BETWEEN, bare
@@ -19,6 +30,7 @@ from moot.core.quoting import Shelf
 from moot.core.rerun import again
 from moot.core.sources import Source
 from moot.core.status import FINAL
+from moot.core.templates import Template
 from moot.core.times import iso
 from moot.engine import publish
 from moot.engine.advance import Advancer
@@ -74,6 +86,7 @@ from moot.ports import (
     Say,
     Search,
     Store,
+    TemplateStore,
     Voices,
 )
 from moot.render.export import Kind, export
@@ -114,6 +127,7 @@ class Service(Moot):
         library: Sources,
         asker: Asker,
         bundles: Bundles,
+        templates: TemplateStore,
         indexer: Indexer | None,
         new_id: Callable[[float], str],
         replay: Callable[[str], dict[str, Any]],
@@ -136,6 +150,7 @@ class Service(Moot):
         self._reporter = reporter
         self._asker = asker
         self._bundles = bundles
+        self._templates = templates
         self._library = library
         self._indexer = indexer
         self._new_id = new_id
@@ -668,6 +683,21 @@ class Service(Moot):
 
     async def prefer(self, given: Mapping[str, Any]) -> Preferences:
         return await asyncio.to_thread(self._preferences.put, given)
+
+    async def templates(self) -> list[Template]:
+        return await asyncio.to_thread(self._templates.all)
+
+    async def template(self, template_id: str) -> Template:
+        return await asyncio.to_thread(self._templates.get, template_id)
+
+    async def keep_template(self, template_id: str, asked: Mapping[str, Any]) -> Template:
+        kept = templates.check(asked)
+        labels.tags(kept.get("tags", ()))
+        await self.plan({**kept, "motion": kept.get("motion") or "Of a template."})  # checks it
+        return await asyncio.to_thread(self._templates.put, template_id, kept)
+
+    async def delete_template(self, template_id: str) -> None:
+        await asyncio.to_thread(self._templates.delete, template_id)
 
     def folder(self, debate_id: str) -> str:
         return self._records.folder(check_id(debate_id))
