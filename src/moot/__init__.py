@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from moot.bootstrap import open_service as open  # noqa: A004  the word people expect
     from moot.core.debate import Debate, Failure, Limits, Participant, Turn, Usage
     from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
+    from moot.core.followups import Followup
     from moot.core.format import Format
     from moot.engine.service import Service
     from moot.errors import InputError, MootError, NotFoundError, ProviderError, StateError
@@ -31,10 +32,12 @@ if TYPE_CHECKING:
     from moot.python import (
         Finished,
         Stream,
+        aask,
         acouncil,
         arejudge,
         arun,
         asay,
+        ask,
         council,
         debate,
         rejudge,
@@ -51,11 +54,12 @@ _HOMES = {
     name: module
     for module, names in {
         "moot.python": (
-            "Finished", "Stream", "acouncil", "arejudge", "arun", "asay", "council", "debate",
-            "rejudge", "replay_debate_mode", "run", "run_debate_mode", "say",
+            "Finished", "Stream", "aask", "acouncil", "arejudge", "arun", "asay", "ask", "council",
+            "debate", "rejudge", "replay_debate_mode", "run", "run_debate_mode", "say",
         ),
         "moot.settings": ("Settings",),
         "moot.engine.service": ("Service",),
+        "moot.core.followups": ("Followup",),
         "moot.core.format": ("Format",),
         "moot.core.debate": ("Debate", "Failure", "Limits", "Participant", "Turn", "Usage"),
         "moot.core.events": ("Delta", "Event", "StatusChanged", "TurnCommitted"),
@@ -66,11 +70,11 @@ _HOMES = {
 }  # fmt: skip
 
 __all__ = [
-    "Call", "Debate", "Delta", "Event", "Failure", "Finished", "Format", "InputError", "Limits",
-    "ModelCard", "Moot", "MootError", "NotFoundError", "Participant", "ProviderError", "Reply",
+    "Call", "Debate", "Delta", "Event", "Failure", "Finished", "Followup", "Format", "InputError",
+    "Limits", "ModelCard", "Moot", "MootError", "NotFoundError", "Participant", "ProviderError", "Reply",
     "Service", "Settings", "Speaker", "StateError", "StatusChanged", "Stream", "Turn",
-    "TurnCommitted", "Usage", "__version__", "acouncil", "arejudge", "arun", "asay", "council",
-    "debate", "open", "rejudge", "replay_debate_mode", "run", "run_debate_mode", "say",
+    "TurnCommitted", "Usage", "__version__", "aask", "acouncil", "arejudge", "arun", "asay", "ask",
+    "council", "debate", "open", "rejudge", "replay_debate_mode", "run", "run_debate_mode", "say",
 ]  # fmt: skip
 
 
