@@ -47,7 +47,7 @@ from moot.store.replay import document
 from moot.store.settings_file import PreferencesFile
 from moot.store.station_rows import SqlStations
 from moot.store.store import SqlStore, open_database
-from moot.store.templates import TemplateFiles
+from moot.store.template_files import TemplateFiles
 from moot.webhooks.courier import Courier
 
 if TYPE_CHECKING:

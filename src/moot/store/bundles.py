@@ -11,7 +11,7 @@ from moot.core.debate import Debate
 from moot.core.times import seconds
 from moot.errors import StateError
 from moot.ports import GONE_SECONDS
-from moot.store import bundle, deletion, labels, reindex, runs
+from moot.store import bundle, deletion, label_rows, reindex, runs
 from moot.store.bundle import Bundle
 from moot.store.query import Connection, Query, SqlDatabase
 from moot.store.tables import deleted
@@ -58,7 +58,7 @@ def _add(conn: Connection, brought: Bundle, at: str) -> None:
     FORGET_NOTE.run(conn, {"debate_id": brought.debate_id})
     reindex.index(conn, brought.replay)
     called = brought.debate
-    labels.change(conn, called.id, lambda row: row.but(title=called.title, tags=called.tags))
+    label_rows.change(conn, called.id, lambda row: row.but(title=called.title, tags=called.tags))
 
 
 def _check(conn: Connection, debate_id: str, at: str) -> None:

@@ -7,8 +7,7 @@ from sqlalchemy import bindparam, delete, null, select, text, update
 from moot.core.debate import Debate
 from moot.core.times import seconds
 from moot.errors import StateError
-from moot.store import followups as followups_
-from moot.store import indexing, log, runs, source_rows
+from moot.store import followup_rows, indexing, log, runs, source_rows
 from moot.store import reports as reports_
 from moot.store.query import Connection, Query, adding, by
 from moot.store.tables import (
@@ -69,7 +68,7 @@ def remove(
     report = reports_.of_debate(conn, debate_id)
     if report and report.state == "making" and report.until > seconds(at):
         raise StateError("Its report is being written. Delete the debate in a moment.")
-    asked = followups_.of_debate(conn, debate_id)
+    asked = followup_rows.of_debate(conn, debate_id)
     if any(one.followup.status == "asking" and one.until > seconds(at) for one in asked):
         raise StateError("A question about it is being answered. Delete the debate in a moment.")
     own = {"debate_id": debate_id}

@@ -17,7 +17,7 @@ from moot.core.ids import ENDING, check_part
 from moot.core.prices import known
 from moot.ports import Found, Line, Search
 from moot.render.result_line import result_line
-from moot.store import labels, runs, said
+from moot.store import label_rows, runs, said
 from moot.store.query import Connection, Query, any_of, can_hold, parts, planned_anew
 from moot.store.search import INDEXED, matching, words, words_of
 from moot.store.tables import conversations, reports
@@ -196,7 +196,7 @@ def _by_status(asked: Search) -> list[tuple[Query, Row]]:
 def _titled(conn: Connection, wanted: Sequence[str], before: int, limit: int) -> list[Row]:
     """Those of which somebody gave a title that the words are in: hardly many, so they are read."""
     rows = TITLED.rows(conn, {"before": before, "limit": LOOKED_AT}) if wanted else []
-    fit = [row for row in rows if labels.holds(row["title"], row["motion"], wanted)]
+    fit = [row for row in rows if label_rows.holds(row["title"], row["motion"], wanted)]
     return [{name: row[name] for name in _COLUMNS} for row in fit[:limit]]
 
 
@@ -250,7 +250,7 @@ def _fitting(conn: Connection, asked: _Asked, rows: Sequence[Row]) -> list[int]:
     for tag in search.tags:
         held: set[int] = set()
         for some in parts(tags_table.c.number, fit):
-            held |= {row["number"] for row in labels.OF_TAG.rows(conn, {"tag": tag, **some})}
+            held |= {row["number"] for row in label_rows.OF_TAG.rows(conn, {"tag": tag, **some})}
         fit = [number for number in fit if number in held]
     if not asked.models or not (search.words.strip() or search.id):
         return fit  # the index has seen to it

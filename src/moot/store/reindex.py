@@ -28,7 +28,7 @@ from moot.render.reading import Read, Reading, encode
 from moot.store import (
     attempts,
     deletion,
-    followups,
+    followup_rows,
     indexing,
     log,
     outcomes,
@@ -167,7 +167,7 @@ def rows_of(conn: Connection, debate_id: str) -> Rows | None:
         actions=outcomes.actions_of(conn, debate_id),
         records=outcomes.RECORDS_OF.rows(conn, {"debate_id": debate_id}),
         report=reports.of_debate(conn, debate_id),
-        followups=[row.followup for row in followups.of_debate(conn, debate_id) if row.filed],
+        followups=[row.followup for row in followup_rows.of_debate(conn, debate_id) if row.filed],
     )
 
 
@@ -405,7 +405,7 @@ def index(conn: Connection, replay: Replay) -> bool:
     if debate.status in FINAL and (before is None or before.report is None):
         reports.keep(conn, _report_row(replay, debate))
         added = added or replay.read is not None
-    added = followups.add(conn, debate.id, replay.followups) or added
+    added = followup_rows.add(conn, debate.id, replay.followups) or added
     after = rows_of(conn, debate.id)
     if after and (issues := compare(replay, after)):
         behind = after.debate.last_seq < debate.last_seq

@@ -11,11 +11,11 @@ from moot.render.reading import Read
 from moot.store import (
     attempts,
     deletion,
-    followups,
+    followup_rows,
     hindsight,
     indexing,
     keys,
-    labels,
+    label_rows,
     lists,
     log,
     outcomes,
@@ -24,7 +24,7 @@ from moot.store import (
     source_rows,
 )
 from moot.store.database import Database
-from moot.store.followups import begin
+from moot.store.followup_rows import begin
 from moot.store.query import Connection, OnDatabase, SqlDatabase, reads, writes
 
 
@@ -93,8 +93,8 @@ class SqlStore(OnDatabase):
     find = reads(lists.find)
     lines = reads(lists.lines)
     models = reads(lists.models)
-    label = writes(labels.change)
-    tags = reads(labels.every)
+    label = writes(label_rows.change)
+    tags = reads(label_rows.every)
     turns = reads(log.turns_after)
     events = reads(log.events_after)
     last_seq = reads(log.last_seq)
@@ -118,10 +118,10 @@ class SqlStore(OnDatabase):
     change_report = writes(reports.change)
     wanted_reports = reads(reports.wanted)
     reports = reads(reports.of_debates)
-    followups_left = reads(followups.left)
-    change_followup = writes(followups.change)
-    followups_filed = writes(followups.filed)
-    followups = reads(followups.of_debate)
+    followups_left = reads(followup_rows.left)
+    change_followup = writes(followup_rows.change)
+    followups_filed = writes(followup_rows.filed)
+    followups = reads(followup_rows.of_debate)
     held = reads(runs.held)
     delete = writes(deletion.remove)
     deleted = reads(deletion.left)
