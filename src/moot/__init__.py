@@ -71,8 +71,8 @@ _HOMES = {
 
 __all__ = [
     "Call", "Debate", "Delta", "Event", "Failure", "Finished", "Followup", "Format", "InputError",
-    "Limits", "ModelCard", "Moot", "MootError", "NotFoundError", "Participant", "ProviderError", "Reply",
-    "Service", "Settings", "Speaker", "StateError", "StatusChanged", "Stream", "Turn",
+    "Limits", "ModelCard", "Moot", "MootError", "NotFoundError", "Participant", "ProviderError",
+    "Reply", "Service", "Settings", "Speaker", "StateError", "StatusChanged", "Stream", "Turn",
     "TurnCommitted", "Usage", "__version__", "aask", "acouncil", "arejudge", "arun", "asay", "ask",
     "council", "debate", "open", "rejudge", "replay_debate_mode", "run", "run_debate_mode", "say",
 ]  # fmt: skip
