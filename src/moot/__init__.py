@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from moot.bootstrap import open_service as open  # noqa: A004  the word people expect
     from moot.core.debate import Debate, Failure, Limits, Participant, Turn, Usage
     from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
+    from moot.core.followups import Followup
     from moot.core.format import Format
     from moot.engine.service import Service
     from moot.errors import InputError, MootError, NotFoundError, ProviderError, StateError
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
     from moot.python import (
         Finished,
         Stream,
+        aask,
         acouncil,
         arejudge,
         arun,
         asay,
+        ask,
         council,
         debate,
         rejudge,
@@ -52,12 +55,13 @@ _HOMES = {
     name: module
     for module, names in {
         "moot.python": (
-            "Finished", "Stream", "acouncil", "arejudge", "arun", "asay", "council", "debate",
-            "rejudge", "replay_debate_mode", "run", "run_debate_mode", "say",
+            "Finished", "Stream", "aask", "acouncil", "arejudge", "arun", "asay", "ask", "council",
+            "debate", "rejudge", "replay_debate_mode", "run", "run_debate_mode", "say",
         ),
         "moot.judging": ("Judged", "ajudge", "judge"),
         "moot.settings": ("Settings",),
         "moot.engine.service": ("Service",),
+        "moot.core.followups": ("Followup",),
         "moot.core.format": ("Format",),
         "moot.core.debate": ("Debate", "Failure", "Limits", "Participant", "Turn", "Usage"),
         "moot.core.events": ("Delta", "Event", "StatusChanged", "TurnCommitted"),
@@ -68,12 +72,12 @@ _HOMES = {
 }  # fmt: skip
 
 __all__ = [
-    "Call", "Debate", "Delta", "Event", "Failure", "Finished", "Format", "InputError", "Judged",
-    "Limits", "ModelCard", "Moot", "MootError", "NotFoundError", "Participant", "ProviderError",
-    "Reply", "Service", "Settings", "Speaker", "StateError", "StatusChanged", "Stream", "Turn",
-    "TurnCommitted", "Usage", "__version__", "acouncil", "ajudge", "arejudge", "arun", "asay",
-    "council", "debate", "judge", "open", "rejudge", "replay_debate_mode", "run", "run_debate_mode",
-    "say",
+    "Call", "Debate", "Delta", "Event", "Failure", "Finished", "Followup", "Format", "InputError",
+    "Judged", "Limits", "ModelCard", "Moot", "MootError", "NotFoundError", "Participant",
+    "ProviderError", "Reply", "Service", "Settings", "Speaker", "StateError", "StatusChanged",
+    "Stream", "Turn", "TurnCommitted", "Usage", "__version__", "aask", "acouncil", "ajudge",
+    "arejudge", "arun", "asay", "ask", "council", "debate", "judge", "open", "rejudge",
+    "replay_debate_mode", "run", "run_debate_mode", "say",
 ]  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from moot.bus.processes import LocalBus
 from moot.core.voices import OWN, UNDERSTUDY, only
 from moot.dispatch.inline import InlineDispatcher
 from moot.engine.advance import Advancer
+from moot.engine.asking import Asker
 from moot.engine.broadcast import Stations
 from moot.engine.documents import Sources
 from moot.engine.finish import Filer
@@ -36,6 +37,7 @@ from moot.settings import Settings, secret, webhook_key
 from moot.sources.fetching import Fetcher
 from moot.sources.reader import Reader
 from moot.store import schema
+from moot.store.bundles import Bundles
 from moot.store.deliveries import SqlDeliveries
 from moot.store.files import Folder
 from moot.store.formats import FormatFiles
@@ -45,6 +47,7 @@ from moot.store.replay import document
 from moot.store.settings_file import PreferencesFile
 from moot.store.station_rows import SqlStations
 from moot.store.store import SqlStore, open_database
+from moot.store.template_files import TemplateFiles
 from moot.webhooks.courier import Courier
 
 if TYPE_CHECKING:
@@ -330,6 +333,7 @@ def _service(
         library, records, agents, bus, dispatcher, clock, formats, instead.new_id, voices.normalize,
         voices.defaults, preferences, voices.card, voices.look, voices.writer,
     )  # fmt: skip
+    asker = Asker(store, records, speaker, clock, keeper.owner, keeper.is_dead)
     advancer = Advancer(
         store, records, speaker, bus, clock, keeper, meter.turn if meter else None,
         by_wave=apart, deaths=settings.deaths, round_ended=filer.file_round,
@@ -337,7 +341,7 @@ def _service(
     supervisor = Supervisor(
         store, filer, records, dispatcher, clock, settings.sweep_seconds, formats.enabled,
         settings.lease_seconds if apart else 0.0, stations.look if air else None,
-        reporter.look, is_dead=keeper.is_dead,
+        reporter.look, asker.look, is_dead=keeper.is_dead,
     )  # fmt: skip
     indexer = Indexer(store, bus, keeper.holding, settings.sweep_seconds)
     return Service(
@@ -345,7 +349,9 @@ def _service(
         store=store, records=records, bus=bus, dispatcher=dispatcher, clock=clock,
         formats=formats, voices=voices, preferences=preferences, advancer=advancer, keeper=keeper,
         supervisor=supervisor, agents=agents, stations=stations, tail=Tail(store, bus),
-        filer=filer, reporter=reporter, new_id=instead.new_id,
+        filer=filer, reporter=reporter, asker=asker, new_id=instead.new_id,
+        bundles=Bundles(database, settings.home),
+        templates=TemplateFiles(settings.home),
         library=Sources(store, _reader(settings, files=files), clock, files=files),
         replay=lambda debate_id: replay(settings, debate_id),
     )  # fmt: skip

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeVar
 
 from moot.core import ids, prompts
-from moot.core.change import Change
+from moot.core.change import Change, Ended
 from moot.core.course import Plan
 from moot.core.debate import NO_USAGE, Debate, OutcomeKind, Turn, Usage
 from moot.core.events import Delta, Event, Speech
+from moot.core.followups import Followup
 from moot.core.form import Asked
 from moot.core.format import Effort, Format
 from moot.core.limits import WHOLE
@@ -20,6 +21,7 @@ from moot.core.request import Normalize
 from moot.core.schedule import Step
 from moot.core.sources import Source
 from moot.core.status import Status
+from moot.core.templates import Template
 from moot.core.voices import UNDERSTUDY
 from moot.errors import NotFoundError, StateError
 from moot.outcome.calibration import Calibration, Hindsight, Noted
@@ -154,6 +156,10 @@ class Search:
     id: str = ""  # the beginning of an id, or its last six characters
     outcomes: tuple[OutcomeKind, ...] = ()  # any of these
     model: str | None = None  # the beginning of a model that sits or spoke there, or of its name
+    tags: tuple[str, ...] = ()  # all of these
+    archived: bool | None = False  # None: those too
+    min_cost: float | None = None  # USD that the debate cost at least, and at most
+    max_cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +266,18 @@ class SourceReader(Protocol):
     ) -> Source: ...
 
 
+class TemplateStore(Protocol):
+    """Keeps saved set-ups."""
+
+    def all(self) -> list[Template]: ...
+
+    def get(self, id_: str) -> Template: ...
+
+    def put(self, id_: str, asked: Mapping[str, Any]) -> Template: ...
+
+    def delete(self, id_: str) -> None: ...
+
+
 class PreferencesStore(Protocol):
     """Keeps what the user prefers."""
 
@@ -294,6 +312,21 @@ class ReportRow:
             debate_id, "made", "model", read.model, summary, read,
             tries=read.usage.calls, usage=read.usage, made_at=read.made_at,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FollowupRow:
+    """A question about a debate that has ended, and who is at it."""
+
+    debate_id: str
+    followup: Followup
+    attempt: int = 0  # its last call, among the attempts of the debate
+    tries: int = 0  # calls that were begun
+    until: float = 0.0  # of asking: when another process may try
+    owner: str | None = None  # the process that asks
+    key: str | None = None  # that it came with
+    filed: bool = False  # whether the debate's file shows it
+    began: str = ""  # its last call; not kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +382,12 @@ class Store(Protocol):
     async def models(self) -> list[str]:
         """The models that sit or spoke in any debate."""
         ...
+
+    async def label(self, debate_id: str, move: Callable[[Debate], Debate]) -> Debate:
+        """Change title, tags and whether it is archived, under the debate's lock."""
+        ...
+
+    async def tags(self) -> list[str]: ...
 
     async def index(self) -> list[str] | None:
         """Add some of what was said since to what can be searched. Returns the debates of which
@@ -465,6 +504,37 @@ class Store(Protocol):
     async def wanted_reports(self, now: float) -> list[str]:
         """Debates whose report is to be made, and nobody is at it."""
         ...
+
+    async def ask(
+        self,
+        debate_id: str,
+        make: Callable[[Debate, Sequence[FollowupRow]], FollowupRow],
+        once: Once | None = None,
+    ) -> tuple[FollowupRow, bool]:
+        """Put a question and its first call on record, under the debate's lock; `make` is told
+        which were asked before. If `once` is known, returns what came of it. Says whether it is
+        new."""
+        ...
+
+    async def followups(self, debate_id: str) -> list[FollowupRow]: ...
+
+    async def followups_left(self) -> list[FollowupRow]:
+        """Those that are being answered, and those that the files do not show yet."""
+        ...
+
+    async def change_followup(
+        self,
+        debate_id: str,
+        number: int,
+        move: Callable[[FollowupRow], FollowupRow],
+        ended: Ended | None = None,
+        *,
+        call: bool = False,
+    ) -> FollowupRow:
+        """Change how a question stands, with the end of a call; `call`: and its next one."""
+        ...
+
+    async def followups_filed(self, debate_id: str, numbers: Sequence[int]) -> None: ...
 
     async def held(self, owner: str) -> dict[str, Held]: ...
 
@@ -591,6 +661,21 @@ class StationStore(Protocol):
         ...
 
 
+GONE_SECONDS = 600.0
+"""How long after a debate was deleted files of it may still turn up."""
+
+
+class Bundles(Protocol):
+    """Debates as zips of their folders."""
+
+    async def pack(self, debate: Debate) -> bytes: ...
+
+    async def bring(self, data: bytes, at: str) -> Debate:
+        """The debate of a zip, once its files and rows are here: all or nothing. Raises InputError
+        if it is not one, and StateError if its id is taken."""
+        ...
+
+
 class Records(Protocol):
     """The files beside the database."""
 
@@ -612,6 +697,10 @@ class Records(Protocol):
         ...
 
     def folder(self, debate_id: str) -> str: ...
+
+    def keep_followups(self, debate_id: str, asked: Sequence[Followup]) -> None:
+        """Write what was asked about a debate beside its files, which stay. Blocking."""
+        ...
 
     def remove(self, debate_id: str, *, record: bool) -> None:
         """Remove all files of a debate, and its record if asked for. Blocking."""
@@ -884,6 +973,8 @@ class Moot(Protocol):
         hide_sources_from: Sequence[str] = (),
         allow_secrets: bool = False,
         allow_unpriced: bool = False,
+        title: str | None = None,
+        tags: Sequence[str] = (),
         start: bool = True,
         once: Once | None = None,
     ) -> Debate:
@@ -987,6 +1078,28 @@ class Moot(Protocol):
         effort), `options`, `limits` and `jury`."""
         ...
 
+    async def ask(
+        self,
+        debate_id: str,
+        question: str,
+        *,
+        model: str | None = None,
+        once: Once | None = None,
+        say: Say = lambda _: None,
+    ) -> Followup:
+        """Ask about a debate that has ended. The answer comes from its transcript and sources, with
+        what it cites checked, and is kept beside the debate, which stays as it is. `model` answers,
+        otherwise one of the debate's own.
+
+        If the model fails, the answer is `failed` and says why. With `once`, a question that comes
+        again is answered once. `say` hears the answer as it is written, where that is possible.
+        """
+        ...
+
+    async def followups(self, debate_id: str) -> list[Followup]:
+        """What was asked about a debate after its end, and what was answered."""
+        ...
+
     async def rerun(self, debate_id: str, *, once: Once | None = None) -> Debate:
         """Begin a new debate with the same request, by the rules that this one keeps."""
         ...
@@ -1008,7 +1121,7 @@ class Moot(Protocol):
         if ids.is_id(given):
             return given
         newest = given == ids.LAST
-        search = Search(limit=1) if newest else Search(id=ids.check_part(given))
+        search = Search(limit=1) if newest else Search(id=ids.check_part(given), archived=None)
         page = await self.find(search)
         found = page.debates
         while page.next is not None and len(found) < (1 if newest else 2):
@@ -1018,6 +1131,22 @@ class Moot(Protocol):
 
     async def models(self) -> list[str]:
         """The models that sit or spoke in any debate, for `Search.model`."""
+        ...
+
+    async def label(
+        self,
+        debate_id: str,
+        *,
+        title: str | None = None,
+        tags: Sequence[str] | None = None,
+        archived: bool | None = None,
+    ) -> Debate:
+        """Give a debate a title or tags, or put it away: lists leave out what is archived. What is
+        not given stays. The debate itself and its files stay as they are."""
+        ...
+
+    async def tags(self) -> list[str]:
+        """The tags of all debates, for `Search.tags`."""
         ...
 
     async def turns(self, debate_id: str, after: int = 0) -> list[Turn]: ...
@@ -1068,6 +1197,16 @@ class Moot(Protocol):
         """The debate as one document to keep."""
         ...
 
+    async def export_folder(self, debate_id: str) -> bytes:
+        """The debate's whole folder as a zip, for `import_folder`."""
+        ...
+
+    async def import_folder(self, data: bytes) -> Debate:
+        """The debate of such a zip, under its own id: its files to the byte, and its rows. Raises
+        InputError if anything in the zip is not as it was written, and StateError if the id is
+        taken."""
+        ...
+
     async def answer(self, debate_id: str, link: str = "") -> str:
         """What the debate comes to, as Markdown: its outcome or, if it has none, its report."""
         debate, turns = await self.get(debate_id), await self.turns(debate_id)
@@ -1110,6 +1249,19 @@ class Moot(Protocol):
     async def prefer(self, given: Mapping[str, Any]) -> Preferences:
         """Replace them: `models` and `limits`. Raises InputError, which names the field."""
         ...
+
+    async def templates(self) -> list[Template]:
+        """The saved set-ups, by name."""
+        ...
+
+    async def template(self, template_id: str) -> Template: ...
+
+    async def keep_template(self, template_id: str, asked: Mapping[str, Any]) -> Template:
+        """Save what a debate is asked for with, under a name, in the place of what had it. It is
+        checked like a debate's; the motion may be left out."""
+        ...
+
+    async def delete_template(self, template_id: str) -> None: ...
 
     def follow(self, debate_id: str, after: int = 0) -> AsyncGenerator[Event | Delta]:
         """Every event with seq > after, in order, none missed or doubled; deltas in between.

@@ -22,6 +22,7 @@ from moot.bootstrap import load_settings, open_service, replay
 from moot.bridge import iterate, wait_for
 from moot.core.debate import Debate, Turn
 from moot.core.events import StatusChanged, TurnCommitted
+from moot.core.followups import Followup
 from moot.core.seating import as_jury, as_role, as_seat, as_source, seats, with_model
 from moot.core.status import Status
 from moot.engine.service import Service
@@ -180,6 +181,8 @@ def debate(
     hide_sources_from: Sequence[str] = (),
     allow_secrets: bool = False,
     allow_unpriced: bool = False,
+    title: str | None = None,
+    tags: Sequence[str] = (),
     settings: Settings | None = None,
     speaker: Speaker | None = None,
 ) -> Stream:
@@ -193,8 +196,8 @@ def debate(
     `participants` are models, or dicts with a `name`, `stance`, `bio` and `model`, or an `agent`.
     `model` is for every seat that names none. `moot formats` lists what `format` and `options` can
     be. `limits` are `max_turns`, `max_cost_usd` and so on, and `jury` is the number of jurors.
-    `sources` are files, folders and addresses, or dicts with a `title` and a `text`. In async code,
-    read it with `async for`.
+    `sources` are files, folders and addresses, or dicts with a `title` and a `text`. `title` and
+    `tags` are what it is found by later. In async code, read it with `async for`.
     """
 
     async def begin(service: Service) -> Debate:
@@ -203,7 +206,7 @@ def debate(
             "options": options, "limits": limits, "on_failure": on_failure,
             "jury": as_jury(jury), "sources": [as_source(one) for one in sources],
             "hide_sources_from": hide_sources_from, "allow_secrets": allow_secrets,
-            "allow_unpriced": allow_unpriced,
+            "allow_unpriced": allow_unpriced, "title": title, "tags": tags,
         }  # fmt: skip
         return await service.create(motion, **await _seated(service, asked, model))
 
@@ -364,6 +367,38 @@ rejudge = _waits(_rejudge, "rejudge", _REJUDGE)
 say = _waits(_say, "say", _SAY)
 asay = _awaits(_say, "asay", "`moot.say` for async code.")
 arejudge = _awaits(_rejudge, "arejudge", "`moot.rejudge` for async code.")
+
+
+# --- questions afterwards ---
+
+
+def ask(
+    debate_id: str,
+    question: str,
+    *,
+    model: str | None = None,
+    settings: Settings | None = None,
+    speaker: Speaker | None = None,
+) -> Followup:
+    """Ask about a debate that has ended, and return the answer, which cites what was said.
+
+    `debate_id` is the debate's id, the last six characters or the beginning of it, or "last";
+    `model` answers, otherwise one of the debate's own. `await moot.aask(…)` is for async code.
+    """
+    return wait_for(aask(debate_id, question, model=model, settings=settings, speaker=speaker))
+
+
+async def aask(
+    debate_id: str,
+    question: str,
+    *,
+    model: str | None = None,
+    settings: Settings | None = None,
+    speaker: Speaker | None = None,
+) -> Followup:
+    """`moot.ask` for async code."""
+    async with open_service(settings, speaker=speaker) as service:
+        return await service.ask(await service.resolve(debate_id), question, model=model)
 
 
 # --- by the council's own request ---

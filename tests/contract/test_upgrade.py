@@ -249,6 +249,7 @@ class Statement:
         }
         since |= dict.fromkeys(("received", "outcome", "jury", "forked_from", "waiting_for"))
         since |= dict.fromkeys(("sources", "hide_sources_from"))
+        since |= {"title": "", "tags": "[]", "archived": 0}
         rows = self.run(conn, params).fetchall()
         return [{**since, **dict(zip(self._names, row, strict=True))} for row in rows]
 

@@ -14,7 +14,8 @@ from tests.virtual import opened
 
 def contents(home: Path) -> dict[str, bytes]:
     """Every file of every debate, and every record."""
-    return {str(p.relative_to(home)): p.read_bytes() for p in (home / "records").rglob("*.*")}
+    found = (path for path in (home / "records").rglob("*.*") if path.is_file())
+    return {str(path.relative_to(home)): path.read_bytes() for path in found}
 
 
 def damage(settings: Settings, sql: str, *values: Any) -> None:

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from moot.api import (
     agent_routes,
+    ask_routes,
     debate_routes,
     event_routes,
     health,
@@ -28,6 +29,7 @@ from moot.api import (
     problems,
     source_routes,
     station_routes,
+    template_routes,
 )
 from moot.api.common import Context, Figures
 from moot.api.hub import Shown
@@ -95,6 +97,7 @@ def _routes() -> FastAPI:
     )
     for routes in (
         debate_routes,
+        ask_routes,
         event_routes,
         agent_routes,
         source_routes,
@@ -103,6 +106,7 @@ def _routes() -> FastAPI:
         hooks,
         on_air,
         library,
+        template_routes,
         health,
     ):
         app.include_router(routes.router if routes is event_routes else routes.routes.router)

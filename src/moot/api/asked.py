@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from moot.core.debate import OnFailure, Stance
+from moot.core.followups import MAX_QUESTION
 from moot.core.format import MAX_JURORS, MAX_PARTICIPANTS, MAX_TURNS, Effort
 from moot.core.request import MAX_BIO, MAX_CONSTRAINTS, MAX_MOTION, MAX_NAME
 from moot.core.sources import MAX_TITLE, MAX_UPLOADS, HiddenFrom
@@ -210,6 +211,16 @@ class ForkAsked(Asked):
     changes: ForkChanges | None = None
 
 
+class AskAsked(Asked):
+    """A question about a debate that has ended."""
+
+    model_config = _like({"question": "Who spoke of the price, and what did they say?"})
+    question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
+    model: Annotated[Model | None, Field(description="Who answers; one of the debate's own.")] = (
+        None
+    )
+
+
 class SayAsked(Asked):
     """What a person says."""
 
@@ -234,6 +245,22 @@ class LinkAsked(Asked):
         Slug | None,
         Field(description="The human seat that its holder speaks for. Without it: read-only."),
     ] = None
+
+
+Titled = Annotated[str | None, Field(max_length=1000, description="What people call it.")]
+Tagged = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=200)]] | None,
+    Field(max_length=100, examples=[["work"]], description="What it is found by."),
+]
+
+
+class LabelsAsked(Asked):
+    """What is to be changed; the rest stays."""
+
+    model_config = _like({"title": "The Friday question", "tags": ["work"], "archived": False})
+    title: Titled = None
+    tags: Tagged = None
+    archived: Annotated[bool | None, Field(description="Lists leave it out.")] = None
 
 
 class OutcomeAsked(Asked):
@@ -289,7 +316,27 @@ class DebateAsked(Asked):
     sources: Sources = LATER
     hide_sources_from: Hide = LATER
     allow_secrets: Secrets = LATER
+    title: Titled = LATER
+    tags: Tagged = LATER
     start: Annotated[bool, Field(description="Or let it wait, `scheduled`.")] = True
+
+
+class TemplateAsked(Asked):
+    """What debates that begin with it are asked for with."""
+
+    model_config = _like({"format": "duel", "participants": [{"name": "Ada", "model": "claude"}]})
+    motion: Motion | None = None
+    format: Format = "standard"
+    participants: Annotated[list[SeatAsked] | None, Field(max_length=MAX_PARTICIPANTS)] = None
+    host: HostAsked | None = None
+    options: Options | None = None
+    limits: LimitsAsked | None = None
+    on_failure: OnFailure | None = None
+    allow_unpriced: Unpriced = None
+    brief: BriefAsked | None = None
+    jury: JuryAsked | None = None
+    hide_sources_from: Hide = None
+    tags: Tagged = None
 
 
 class CouncilSeatAsked(Asked):

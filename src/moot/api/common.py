@@ -8,6 +8,8 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi.routing import APIRoute
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException
 
 from moot.api.openapi import REF, Problem, described
 from moot.api.problems import MEDIA_TYPE, ProblemError
@@ -195,6 +197,19 @@ def _form(fields: dict[str, Any]) -> dict[str, Any]:
     schema = {"type": "object", "properties": fields, "required": ["file"]}
     content = {"multipart/form-data": {"schema": schema}}
     return {"requestBody": {"required": True, "content": content}}
+
+
+async def file_of(request: Request) -> tuple[str, bytes, dict[str, str]]:
+    """The file of a form: its name, what is in it, and the other fields."""
+    try:
+        async with request.form(max_files=1, max_fields=4, max_part_size=4096) as form:
+            file = form.get("file")
+            if not isinstance(file, UploadFile):
+                raise InputError("There is no file in the form: send one as `file`.", "file")
+            fields = {name: value for name, value in form.items() if isinstance(value, str)}
+            return file.filename or "", await file.read(), fields
+    except MultiPartException as error:
+        raise InputError(f"The form cannot be read: {error.message}", "file") from None
 
 
 # --- answers ---

@@ -11,6 +11,7 @@ from moot.api.asked import (
     CouncilAsked,
     DebateAsked,
     ForkAsked,
+    LabelsAsked,
     ModelAsked,
     Nothing,
     OutcomeAsked,
@@ -19,10 +20,11 @@ from moot.api.asked import (
     RetryAsked,
     SayAsked,
 )
-from moot.api.common import SAVED, DebateId, Moot, Routes, as_file, as_json
+from moot.api.common import SAVED, DebateId, Moot, Routes, as_file, as_json, file_of
 from moot.api.guests import link_of
 from moot.api.problems import ProblemError
 from moot.core import debate as core
+from moot.core import labels
 from moot.core.course import Plan
 from moot.core.ids import check_part
 from moot.core.status import Status
@@ -70,6 +72,12 @@ class Models(TypedDict):
     items: list[str]
 
 
+class Tags(TypedDict):
+    """The tags of all debates."""
+
+    items: list[str]
+
+
 def whole_number(text: str) -> int | None:
     """The number that a text is, blanks around it aside, or None. However many digits it has, one
     beyond every log is as good as the next."""
@@ -95,7 +103,7 @@ def _seq(given: object) -> object:
 async def create_debate(moot: Moot, asked: DebateAsked, key: Key = None) -> Response:
     """Begin a debate"""
     wanted = asked.model_dump(exclude_none=True)
-    once = _once(key, "debates", asked.model_dump())
+    once = once_of(key, "debates", asked.model_dump())
     return _made(await moot.service.create(wanted.pop("motion"), **wanted, once=once))
 
 
@@ -103,7 +111,22 @@ async def create_debate(moot: Moot, asked: DebateAsked, key: Key = None) -> Resp
 async def create_council(moot: Moot, request: Request, key: Key = None) -> Response:
     """Put a problem to the council"""
     asked = await _object(request)
-    return _made(await moot.service.council(asked, once=_once(key, "council", asked)))
+    return _made(await moot.service.council(asked, once=once_of(key, "council", asked)))
+
+
+FORM: dict[str, Any] = {
+    "file": {"type": "string", "format": "binary", "description": "Of export?as=zip."},
+}
+
+
+@routes("POST /debates/import", Debate, 409, status=201, form=FORM)
+async def import_debate(moot: Moot, request: Request) -> Response:
+    """Bring a debate from the zip of its folder
+
+    It keeps its id, its files are the same to the byte, and everything in it is checked first.
+    """
+    _, data, _ = await file_of(request)
+    return _made(await moot.service.import_folder(data))
 
 
 @routes("POST /plan", Plan, 404)
@@ -147,6 +170,12 @@ async def list_debates(
         str | None,
         Query(max_length=200, description="A model that sits there, or its beginning."),
     ] = None,
+    tag: Annotated[list[str], Query(max_length=20, description="All of these tags.")] = [],  # noqa: B006
+    archived: Annotated[
+        Literal["no", "yes", "all"], Query(description="Those that were put away, too, or alone.")
+    ] = "no",
+    min_cost: Annotated[float | None, Query(ge=0, le=10**6, description="USD.")] = None,
+    max_cost: Annotated[float | None, Query(ge=0, le=10**6, description="USD.")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[
         str | None, Query(pattern="^[0-9]{1,19}$", description="`next` of the page before.")
@@ -166,6 +195,10 @@ async def list_debates(
         before=before,
         outcomes=tuple(dict.fromkeys(outcome)),
         model=model or None,
+        tags=labels.tags(tag),
+        archived={"no": False, "yes": True, "all": None}[archived],
+        min_cost=min_cost,
+        max_cost=max_cost,
     )
     found = await moot.service.find(search)
     items = [codec.listed(one, found.lines[one.id].result) for one in found.debates]
@@ -176,6 +209,12 @@ async def list_debates(
 async def list_models(moot: Moot) -> Response:
     """The models that sit or spoke in any debate: what `model` of the list can be"""
     return as_json({"items": await moot.service.models()})
+
+
+@routes("GET /debates/tags", Tags)
+async def list_tags(moot: Moot) -> Response:
+    """The tags of all debates: what `tag` of the list can be"""
+    return as_json({"items": await moot.service.tags()})
 
 
 @routes("GET /debates/{debate_id}", Debate)
@@ -238,7 +277,7 @@ async def rejudge_debate(
     which the jury votes, whose `forked_from` is the judged one; that one stays as it is.
     """
     given = asked.model_dump(exclude_none=True) if asked else {}
-    once = _once(key, f"rejudge {debate_id}", given)
+    once = once_of(key, f"rejudge {debate_id}", given)
     return _made(await moot.service.rejudge(debate_id, jury=given.get("jury"), once=once))
 
 
@@ -248,7 +287,7 @@ async def fork_debate(
 ) -> Response:
     """Begin a new debate with the first turns of this one, and go on from there with changes"""
     given = asked.model_dump(exclude_none=True)
-    once = _once(key, f"fork {debate_id}", given)
+    once = once_of(key, f"fork {debate_id}", given)
     made = moot.service.fork(debate_id, asked.after, changes=given.get("changes"), once=once)
     return _made(await made)
 
@@ -261,7 +300,17 @@ async def rerun_debate(
     key: Key = None,
 ) -> Response:
     """Begin a new debate with the same request"""
-    return _made(await moot.service.rerun(debate_id, once=_once(key, f"rerun {debate_id}", {})))
+    return _made(await moot.service.rerun(debate_id, once=once_of(key, f"rerun {debate_id}", {})))
+
+
+@routes("PATCH /debates/{debate_id}", Debate)
+async def label_debate(moot: Moot, debate_id: DebateId, asked: LabelsAsked) -> Response:
+    """Give a debate a title or tags, or put it away
+
+    What is not given stays. The debate itself and its files stay as they are.
+    """
+    given = asked.model_dump(exclude_unset=True, exclude_none=True)
+    return _shown(await moot.service.label(debate_id, **given))
 
 
 @routes("DELETE /debates/{debate_id}", None, 409, 422, status=204)
@@ -289,7 +338,7 @@ async def say_in_debate(
         if asked.note or seat not in (None, link.seat):
             raise ProblemError(403, f"This link is for {link.seat} alone.", code="HTTP_ERR_GUEST")
         seat, key = link.seat, key and f"{link.id} {key}"  # never a note, and never another's key
-    once = _once(key, f"say {debate_id}", {**asked.model_dump(), "seat": seat})
+    once = once_of(key, f"say {debate_id}", {**asked.model_dump(), "seat": seat})
     if asked.text is None and asked.answer is None:
         raise InputError("Say something: text is missing.", "text")
     said = moot.service.say(
@@ -388,14 +437,24 @@ async def get_replay(moot: Moot, debate_id: DebateId) -> Response:
 
 @routes(
     "GET /debates/{debate_id}/export",
-    "text/markdown text/html application/json",
+    "text/markdown text/html application/json application/zip",
+    409,
     422,
     headers=SAVED,
 )
 async def get_export(
-    moot: Moot, debate_id: DebateId, as_: Annotated[Kind, Query(alias="as")] = "md"
+    moot: Moot,
+    debate_id: DebateId,
+    as_: Annotated[Literal[Kind, "zip"], Query(alias="as")] = "md",
 ) -> Response:
-    """The debate as one document to keep"""
+    """The debate as one document to keep, or its whole folder as a zip
+
+    POST /debates/import makes a debate of such a zip again.
+    """
+    if as_ == "zip":
+        told = {"Content-Disposition": f'attachment; filename="{debate_id}.zip"', **EXPORTED}
+        data = await moot.service.export_folder(debate_id)
+        return Response(data, 200, told, media_type="application/zip")
     text = await moot.service.export(debate_id, as_)
     return as_file(f"{debate_id}.{as_}", text, MEDIA_TYPES[as_], **EXPORTED)
 
@@ -414,7 +473,7 @@ async def _object(request: Request) -> dict[str, Any]:
     return asked  # pyright: ignore[reportUnknownVariableType]
 
 
-def _once(key: str | None, route: str, asked: dict[str, Any]) -> Once | None:
+def once_of(key: str | None, route: str, asked: dict[str, Any]) -> Once | None:
     if key is None:
         return None
     text = codec.dumps([route, sorted(asked.items(), key=lambda item: str(item[0]))])

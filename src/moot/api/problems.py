@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Match
 
 from moot.api import openai_shapes
 from moot.errors import (
+    BudgetError,
     InputError,
     MootError,
     NotFoundError,
@@ -45,6 +46,7 @@ NOUNS = {
     "agent_id": ("agent", "GET /agents shows what there is."),
     "link_id": ("link", "GET /debates/{debate_id}/links shows what there is."),
     "station_id": ("station", "GET /stations shows what there is."),
+    "template_id": ("template", "GET /templates shows what there is."),
     "conversation_id": ("conversation", "GET /stations/{station_id}/conversations has them."),
 }
 """What an address names, by its parameter, and where to look; else it is a debate."""
@@ -54,6 +56,7 @@ STATUSES: dict[type[MootError], int] = {
     NotFoundError: 404,  # which is an InputError
     InputError: 422,
     StateError: 409,
+    BudgetError: 409,
     ProviderError: 502,
     StorageError: 503,
 }

@@ -21,13 +21,14 @@ from moot.api.problems import ProblemError
 from moot.core.link import PREFIX, Link
 from moot.core.sources import MAX_UPLOAD
 from moot.errors import MootError
+from moot.store.bundle import MAX_ZIP
 
 log = logging.getLogger("moot.http")
 
 MAX_BODY = 256 * 1024
 BODY_SECONDS = 20.0
-UPLOADS = "/sources"
-MAX_FORM = MAX_UPLOAD + 64 * 1024  # a document, and what a form puts around it
+_FORM = 64 * 1024  # what a form puts around a file
+UPLOADS = {"/sources": MAX_UPLOAD + _FORM, "/debates/import": MAX_ZIP + _FORM}
 FORM_SECONDS = 120.0
 BURST = 5
 """How many seconds' worth of requests a client may make at once."""
@@ -205,10 +206,9 @@ class Body:
         self._receive = receive
         self._size = 0
         self._whole = False
-        uploads = scope["path"] == UPLOADS and scope["method"] == "POST"
         self._most, self._seconds = MAX_BODY, BODY_SECONDS
-        if uploads:
-            self._most, self._seconds = MAX_FORM, FORM_SECONDS
+        if scope["method"] == "POST" and scope["path"] in UPLOADS:
+            self._most, self._seconds = UPLOADS[scope["path"]], FORM_SECONDS
         self._until = asyncio.get_running_loop().time() + self._seconds
         length = dict(scope["headers"]).get(b"content-length", b"0")
         if length.isdigit() and int(length) > self._most:

@@ -3,12 +3,10 @@
 from typing import Annotated, Any
 
 from fastapi import Path, Request, Response
-from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException
 from typing_extensions import TypedDict
 
 from moot.api.asked import SECRETS
-from moot.api.common import DebateId, Moot, Routes, as_json
+from moot.api.common import DebateId, Moot, Routes, as_json, file_of
 from moot.core.sources import MAX_TITLE, MAX_UPLOAD, Source
 from moot.errors import InputError, NotFoundError
 from moot.wire import codec
@@ -37,16 +35,9 @@ async def upload_source(moot: Moot, request: Request) -> Response:
 
     Its text is taken from it, once. A debate that names the upload within a day reads it.
     """
-    try:
-        async with request.form(max_files=1, max_fields=4, max_part_size=4096) as form:
-            file, title = form.get("file"), str(form.get("title") or "")[:MAX_TITLE]
-            allowed = str(form.get("allow_secrets") or "").lower() in ("1", "true", "on")
-            if not isinstance(file, UploadFile):
-                raise InputError("There is no file in the form: send one as `file`.", "file")
-            data = await file.read()
-            name = file.filename or ""
-    except MultiPartException as error:
-        raise InputError(f"The form cannot be read: {error.message}", "file") from None
+    name, data, fields = await file_of(request)
+    title = fields.get("title", "")[:MAX_TITLE]
+    allowed = fields.get("allow_secrets", "").lower() in ("1", "true", "on")
     if len(data) > MAX_UPLOAD:
         raise InputError(f"The file is larger than {MAX_UPLOAD // 2**20} MB.", "file")
     sent, source = await moot.service.upload(name, data, title=title, allow_secrets=allowed)

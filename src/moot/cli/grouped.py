@@ -6,8 +6,9 @@ from typer.core import TyperGroup
 
 GROUPS = {
     "Debate": ("run", "council", "start", "watch", "pause", "resume", "stop", "end", "retry",
-               "skip", "say", "share", "fork", "rerun", "delete"),
-    "Read": ("list", "show", "report", "export", "replay", "records"),
+               "skip", "say", "share", "fork", "rerun"),
+    "Read": ("list", "show", "ask", "report", "export", "replay", "records"),
+    "Keep": ("label", "archive", "delete", "import", "templates"),
     "Decide": ("gate", "verdict", "rejudge", "outcome"),
     "Stations": ("stations", "air", "agents"),
     "Models and formats": ("models", "model", "formats", "schema", "settings", "doctor"),

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from moot.ports import Line, Moot, Search
 
 STYLES = {"completed": "green", "running": "cyan", "paused": "yellow", "failed": "red"}
-LISTED = ("id", "motion", "format", "status", "stage", "round", "progress", "degraded", "outcome",
-          "result", "models", "usage", "created_at", "updated_at")  # fmt: skip
+LISTED = ("id", "motion", "title", "tags", "archived", "format", "status", "stage", "round",
+          "progress", "degraded", "outcome", "result", "models", "usage", "created_at",
+          "updated_at")  # fmt: skip
 WIDE = 110  # columns of a terminal from which on the day is written out
 Row = tuple["Debate", "Line", bool]
 """A debate, what is shown beside it, and whether it was left behind."""
@@ -43,10 +44,24 @@ def list_(
     model: Annotated[
         str | None, typer.Option(help="Only those in which this model sits: claude, gpt-5 …")
     ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Only those with this tag. Repeatable: all of them.")
+    ] = None,
+    archived: Annotated[
+        bool, typer.Option("--archived", help="Only those that were put away.")
+    ] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Also those that were put away.")] = False,
+    min_cost: Annotated[
+        float | None, typer.Option(min=0, metavar="USD", help="Only those that cost so much.")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, metavar="USD", help="Only those that cost no more.")
+    ] = None,
     query: Annotated[str, typer.Option("--query", "-q", help="The same as WORD.")] = "",
     json: Json = False,
 ) -> None:
     """List the newest debates."""
+    from moot.core import labels
     from moot.ports import Search
     from moot.wire import codec
 
@@ -54,7 +69,9 @@ def list_(
     text = " ".join([*(words or []), query]).strip()
     search = Search(
         statuses, format_, text, limit=limit, broadcasting=on_air,
-        outcomes=_outcomes(outcome or []), model=model or None,
+        outcomes=_outcomes(outcome or []), model=model or None, tags=labels.tags(tag or []),
+        archived=True if archived else None if all_ else False, min_cost=min_cost,
+        max_cost=max_cost,
     )  # fmt: skip
     found = ask(lambda moot: _found(moot, search))
     if json:
@@ -65,7 +82,8 @@ def list_(
         return
     if not found:
         start = 'No debates yet. Start one:  moot run "Should we …?"'
-        narrowed = text or status or format_ or outcome or model
+        narrowed = text or status or format_ or outcome or model or tag or archived
+        narrowed = narrowed or min_cost is not None or max_cost is not None
         typer.echo("No debates match." if narrowed else start)
         return
     if sys.stdout.isatty():
@@ -146,12 +164,17 @@ def _table(found: list[Row]) -> None:
             (debate.id[-6:], "dim"),
             (f"{debate.status}{_mark(debate, left)}", STYLES.get(debate.status, "")),
             (debate.format, ""),
-            (debate.motion, ""),
+            (_called(debate), ""),
             (line.result, "bold" if debate.outcome else ""),
             (_cost(debate.usage, line), "dim"),
         ]
         made.add_row(*(Text(flat(text), style, overflow="ellipsis") for text, style in cells))
     console.print(made)
+
+
+def _called(debate: "Debate") -> str:
+    tags = "".join(f" #{tag}" for tag in debate.tags)
+    return f"{debate.title or debate.motion}{tags}"
 
 
 def _when(at: str, wide: bool) -> str:

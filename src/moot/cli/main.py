@@ -12,6 +12,7 @@ with loading():
 
     from moot.cli import (
         agent_commands,
+        ask_command,
         gate_command,
         home_commands,
         hook_commands,
@@ -23,6 +24,7 @@ with loading():
         settings_commands,
         share_command,
         station_commands,
+        template_commands,
     )
     from moot.cli.grouped import Grouped
     from moot.errors import InputError, MootError
@@ -36,9 +38,9 @@ app = typer.Typer(
     help="Debates between language models, carried to their end.",
 )
 for commands in (
-    run_commands, share_command, read_commands, outcome_commands, gate_command, agent_commands,
-    station_commands,
-    settings_commands, home_commands, hook_commands, model, offers_command,
+    run_commands, share_command, ask_command, read_commands, outcome_commands, gate_command,
+    agent_commands, station_commands, settings_commands, home_commands, hook_commands, model,
+    offers_command, template_commands,
 ):  # fmt: skip
     commands.register(app)
 

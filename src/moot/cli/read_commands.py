@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,6 +24,7 @@ OFF = (
 
 def register(app: typer.Typer) -> None:
     app.command("list")(list_)
+    app.command("import")(import_)
     for command in (show, export, report, replay, records, formats, schema):
         app.command()(command)
 
@@ -69,18 +71,43 @@ def show(
 
 def export(
     id_: Id,
-    as_: Annotated[str, typer.Option("--as", help="md, html or json.")] = "md",
+    as_: Annotated[str, typer.Option("--as", help="md, html, json or zip.")] = "md",
     output: Output = None,
 ) -> None:
-    """Export a debate as one document: Markdown, HTML or JSON.
+    """Export a debate as Markdown, HTML, JSON or a zip.
 
-    The HTML page has plots, and the JSON has all of it.
+    The HTML page has plots, the JSON has all of it, and the zip holds the whole folder, for
+    `moot import`.
     """
     from moot.render.export import KINDS
 
+    if as_ == "zip":
+        data = ask(lambda moot: moot.export_folder(id_))
+        place = output or Path(f"{id_}.zip")
+        place.write_bytes(data)
+        typer.echo(f"Written to {place}.", err=True)
+        return
     if as_ not in KINDS:
-        raise InputError(f"--as {as_}: there are {', '.join(KINDS)}.", "as")
+        raise InputError(f"--as {as_}: there are {', '.join(KINDS)} and zip.", "as")
     write(ask(lambda moot: moot.export(id_, as_)), output)
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A zip that moot exported.")],
+    json: Json = False,
+) -> None:
+    """Import a debate from the zip of its folder.
+
+    It keeps its id. Everything in it is checked first, and replays as it did where it was made.
+    """
+    data = file.read_bytes()
+    debate = ask(lambda moot: moot.import_folder(data))
+    if json:
+        from moot.wire import codec
+
+        print_json(codec.debate(debate))
+    else:
+        typer.echo(f"{debate.id} is here: “{debate.title or debate.motion[:60]}”.")
 
 
 def report(

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from moot.core.debate import Debate
     from moot.ports import Moot
 
+STANDARD = "standard"
 Seconds = Annotated[float | None, typer.Option(help="5..120, default 35.")]
 Tokens = Annotated[int | None, typer.Option(help="128..4096, default 900.")]
 Model = Annotated[
@@ -66,7 +67,7 @@ NoBaseline = Annotated[
 def register(app: typer.Typer) -> None:
     for command in (
         run, council, start, resume, end, retry, skip, say, watch, stop, pause, rejudge, fork,
-        rerun, delete,
+        rerun, label, archive, delete,
     ):  # fmt: skip
         app.command()(command)
 
@@ -77,7 +78,7 @@ class Fields:
 
     format_: Annotated[
         str, typer.Option("--format", "-f", autocompletion=format_names, help="See `moot formats`.")
-    ] = "standard"
+    ] = STANDARD
     rounds: Annotated[int | None, typer.Option(help="If the format has rounds.")] = None
     option: OptionValues = None
     participant: Annotated[
@@ -120,6 +121,8 @@ class Fields:
     source: SourceGiven = None
     hide_sources_from: HideSources = None
     allow_secrets: AllowSecrets = False
+    title: Annotated[str | None, typer.Option(help="What to call it.")] = None
+    tag: Annotated[list[str] | None, typer.Option(help="To find it by. Repeatable.")] = None
 
     def asked(self) -> dict[str, Any]:
         agents = [{"agent": id_} for id_ in self.agent or []]
@@ -139,6 +142,7 @@ class Fields:
             "jury": _jury(self.jury, self.juror, self.no_swap, self.no_baseline),
             "allow_unpriced": self.allow_unpriced,
             **sources_asked(self.source, self.hide_sources_from, self.allow_secrets),
+            **said(title=self.title, tags=self.tag or None),
         }
 
 
@@ -149,6 +153,10 @@ def run(
         str | None,
         typer.Argument(metavar="MOTION", help="What is debated; - reads it from standard input."),
     ] = None,
+    template: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A saved set-up; what is given beside it wins."),
+    ] = None,
     file: File = None,
     dry_run: DryRun = False,
     json: Json = False,
@@ -157,11 +165,19 @@ def run(
     asked = fields.asked()
     asked["motion"] = motion_of("run", "motion", motion, file)
 
+    async def wanted(moot: "Moot") -> dict[str, Any]:
+        if template is None:
+            return await cast_with(moot, asked, fields.model)
+        known = (await moot.template(template)).asked
+        given = {name: value for name, value in asked.items() if value and name != "format"}
+        format_ = known["format"] if fields.format_ == STANDARD else fields.format_
+        return await cast_with(moot, {**known, **given, "format": format_}, fields.model)
+
     async def begin(moot: "Moot") -> "Debate":
-        return await moot.create(**await cast_with(moot, asked, fields.model))
+        return await moot.create(**await wanted(moot))
 
     async def plan(moot: "Moot") -> "Plan":
-        return await moot.plan(await cast_with(moot, asked, fields.model))
+        return await moot.plan(await wanted(moot))
 
     if dry_run:
         show_asked(plan, json)
@@ -405,6 +421,48 @@ def fork(
 def rerun(id_: Id, json: Json = False) -> None:
     """Run a debate once more, as a new one with the same request."""
     _carry(lambda moot: moot.rerun(id_), json, introduce=True)
+
+
+def label(
+    id_: Id,
+    title: Annotated[
+        str | None, typer.Option(help="What to call it; an empty title takes it away.")
+    ] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Add this tag. Repeatable.")] = None,
+    untag: Annotated[list[str] | None, typer.Option(help="Take this tag off. Repeatable.")] = None,
+    json: Json = False,
+) -> None:
+    """Give a debate a title, or tags to find it by."""
+    from moot.core import labels
+
+    new, gone = labels.tags(tag or []), labels.tags(untag or [])
+
+    async def change(moot: "Moot") -> "Debate":
+        tags = None
+        if new or gone:
+            known = (await moot.get(id_)).tags
+            tags = [one for one in dict.fromkeys((*known, *new)) if one not in gone]
+        return await moot.label(id_, title=title, tags=tags)
+
+    debate = ask(change)
+    if json:
+        _print_debate(debate)
+        return
+    told = ", ".join(debate.tags) or "no tags"
+    typer.echo(f"{debate.id}: “{debate.title or debate.motion[:60]}”, {told}.")
+
+
+def archive(
+    id_: Id,
+    undo: Annotated[bool, typer.Option("--undo", help="Put it back among the others.")] = False,
+    json: Json = False,
+) -> None:
+    """Put a debate away: lists leave it out unless asked."""
+    debate = ask(lambda moot: moot.label(id_, archived=not undo))
+    if json:
+        _print_debate(debate)
+    else:
+        typer.echo(f"{debate.id} is {'archived' if debate.archived else 'listed again'}.")
 
 
 def delete(

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 from pydantic import TypeAdapter
 
@@ -17,6 +17,7 @@ from moot.core.clean import visible
 from moot.core.course import Plan
 from moot.core.debate import Debate, Turn, Wanted
 from moot.core.events import Delta, Event, StatusChanged
+from moot.core.followups import Followup
 from moot.core.form import Asked
 from moot.core.format import Format
 from moot.core.ids import check_id
@@ -24,6 +25,8 @@ from moot.core.preferences import Preferences
 from moot.core.prices import Known
 from moot.core.sources import Passage, Source
 from moot.core.status import FINAL
+from moot.core.templates import Template
+from moot.core.templates import check_id as check_template
 from moot.errors import ConflictError, InputError, StateError, StorageError
 from moot.outcome.calibration import Calibration, Hindsight
 from moot.ports import FormatProblem, Found, Line, Moot, Offers, Once, ProviderStatus, Search
@@ -32,6 +35,7 @@ from moot.render.export import Kind
 from moot.sources.reader import Reader, documents_at
 from moot.wire import codec, sse
 
+T = TypeVar("T")
 FIRST_WAIT, LONGEST_WAIT = 0.5, 10.0
 TRIES = 5
 """How often a debate that may have been made already is asked for again."""
@@ -111,6 +115,8 @@ class Remote(Moot):
         hide_sources_from: Sequence[str] = (),
         allow_secrets: bool = False,
         allow_unpriced: bool = False,
+        title: str | None = None,
+        tags: Sequence[str] = (),
         start: bool = True,
         once: Once | None = None,
     ) -> Debate:
@@ -121,7 +127,7 @@ class Remote(Moot):
             "jury": jury, "sources": sent or None,
             "hide_sources_from": list(hide_sources_from) or None,
             "allow_secrets": allow_secrets or None, "allow_unpriced": allow_unpriced or None,
-            "start": start,
+            "title": title or None, "tags": list(tags) or None, "start": start,
         }  # fmt: skip
         given = {name: value for name, value in asked.items() if value is not None}
         return await self._make("/debates", given, once)
@@ -185,13 +191,25 @@ class Remote(Moot):
         return tuple(found)
 
     async def _make(self, path: str, asked: Mapping[str, Any], once: Once | None) -> Debate:
-        """Make a debate, or a turn of one, once: if the connection breaks, the same key asks for
-        the same one."""
+        return await self._asked(_debate, path, asked, once)
+
+    async def _asked(
+        self,
+        reader: Callable[[Any], T],
+        path: str,
+        asked: Mapping[str, Any],
+        once: Once | None,
+        seconds: float | None = None,
+    ) -> T:
+        """Make a debate, a turn of one or an answer, once: if the connection breaks, the same key
+        asks for the same one."""
         headers = {"Idempotency-Key": once.key if once else str(uuid.uuid4())}
         broke, wait = False, self._first_wait
         for left in reversed(range(TRIES)):
             try:
-                return await self._wire.call(_debate, "POST", path, asked, headers=headers)
+                return await self._wire.call(
+                    reader, "POST", path, asked, headers=headers, seconds=seconds
+                )
             except StateError as error:
                 if "Idempotency-Key" in error.message:
                     raise ConflictError(error.message) from None
@@ -276,8 +294,42 @@ class Remote(Moot):
         asked = {"after": after, "changes": dict(changes or {})}
         return await self._make(f"{_path(debate_id)}/fork", asked, once)
 
+    async def ask(
+        self,
+        debate_id: str,
+        question: str,
+        *,
+        model: str | None = None,
+        once: Once | None = None,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> Followup:
+        asked = {"question": question} if model is None else {"question": question, "model": model}
+        path = f"{_path(debate_id)}/ask"
+        return await self._asked(_followup, path, asked, once, seconds=REPORT_SECONDS)
+
+    async def followups(self, debate_id: str) -> list[Followup]:
+        path = f"{_path(debate_id)}/followups"
+        return await self._wire.call(items(codec.read_followup), "GET", path)
+
     async def rerun(self, debate_id: str, *, once: Once | None = None) -> Debate:
         return await self._make(f"{_path(debate_id)}/rerun", {}, once)
+
+    async def label(
+        self,
+        debate_id: str,
+        *,
+        title: str | None = None,
+        tags: Sequence[str] | None = None,
+        archived: bool | None = None,
+    ) -> Debate:
+        given = {"title": title, "tags": None if tags is None else list(tags), "archived": archived}
+        asked = {name: value for name, value in given.items() if value is not None}
+        return await self._wire.call(_debate, "PATCH", _path(debate_id), asked)
+
+    async def tags(self) -> list[str]:
+        return await self._wire.call(
+            lambda said: [visible(str(tag)) for tag in said["items"]], "GET", "/debates/tags"
+        )
 
     async def delete(self, debate_id: str, *, record: bool = False) -> None:
         params = {"record": "true"} if record else None
@@ -305,6 +357,10 @@ class Remote(Moot):
             "cursor": search.before,
             "outcome": list(search.outcomes),
             "model": search.model,
+            "tag": list(search.tags),
+            "archived": {False: None, True: "yes", None: "all"}[search.archived],
+            "min_cost": search.min_cost,
+            "max_cost": search.max_cost,
         }
         return await self._wire.call(_found, "GET", "/debates", params=params)
 
@@ -349,6 +405,16 @@ class Remote(Moot):
         content = await self._wire.ask("GET", path, params={"as": kind})
         return content.decode("utf-8", "replace")
 
+    async def export_folder(self, debate_id: str) -> bytes:
+        return await self._wire.ask("GET", f"{_path(debate_id)}/export", params={"as": "zip"})
+
+    async def import_folder(self, data: bytes) -> Debate:
+        content, kind = form({}, "file", "debate.zip", data)
+        return await self._wire.call(
+            _debate, "POST", "/debates/import", content=content, headers={"Content-Type": kind},
+            seconds=UPLOAD_SECONDS,
+        )  # fmt: skip
+
     async def replay(self, debate_id: str) -> dict[str, Any]:
         return await self._wire.call(_replay, "GET", f"{_path(debate_id)}/replay")
 
@@ -374,6 +440,20 @@ class Remote(Moot):
         return await self._wire.call(
             lambda said: _PROVIDERS.validate_python(visible(said["items"])), "GET", "/providers"
         )
+
+    async def templates(self) -> list[Template]:
+        return await self._wire.call(items(_template), "GET", "/templates")
+
+    async def template(self, template_id: str) -> Template:
+        path = f"/templates/{check_template(template_id)}"
+        return await self._wire.call(_template, "GET", path)
+
+    async def keep_template(self, template_id: str, asked: Mapping[str, Any]) -> Template:
+        path = f"/templates/{check_template(template_id)}"
+        return await self._wire.call(_template, "PUT", path, asked)
+
+    async def delete_template(self, template_id: str) -> None:
+        await self._wire.ask("DELETE", f"/templates/{check_template(template_id)}")
 
     async def offers(self, provider: str | None = None) -> list[Offers]:
         params = {} if provider is None else {"provider": provider}
@@ -564,6 +644,14 @@ def _asked(said: Any) -> Asked | None:
 
 def _object(said: Any) -> dict[str, Any]:
     return {str(name): value for name, value in said.items()}
+
+
+def _template(said: Any) -> Template:
+    return Template(str(said["id"]), _object(visible(said["asked"])))
+
+
+def _followup(said: Any) -> Followup:
+    return codec.read_followup(visible(said))
 
 
 def _debate(said: Any) -> Debate:

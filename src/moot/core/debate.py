@@ -289,6 +289,9 @@ class Debate:
     not_before: float = 0.0  # seconds since the epoch; until then it waits to try again
     waiting_for: str | None = None  # the human seat whose words are all that it waits for
     files_seq: int = 0  # the last seq that the files on disk show; 0 once they are outdated
+    title: str = ""  # what people call it. This and what follows is in no file of it
+    tags: tuple[str, ...] = ()
+    archived: bool = False  # lists leave it out unless they are asked for it
     usage: Usage = NO_USAGE
     started_at: str | None = None
     ended_at: str | None = None

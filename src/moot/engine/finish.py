@@ -12,14 +12,12 @@ from moot.core.times import seconds
 from moot.core.voices import OWN, Cards, own_writer
 from moot.engine import failpoints
 from moot.errors import NotFoundError
-from moot.ports import Filed, Records, ReportRow, Store
+from moot.ports import GONE_SECONDS, Filed, Records, ReportRow, Store
 from moot.render.reading import Read, Reading
 
 log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 1.0
-GONE_SECONDS = 600.0
-"""How long after a debate was deleted files of it may still turn up."""
 ROUNDS_AT_ONCE = 10  # that are filed before those who speak are let past again
 
 

@@ -6,12 +6,25 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from moot.core import course, fitness, fork, moves, rejudge, request, verbs, voices
+from moot.core import (
+    course,
+    fitness,
+    followups,
+    fork,
+    labels,
+    moves,
+    rejudge,
+    request,
+    templates,
+    verbs,
+    voices,
+)
 from moot.core.change import Change
 from moot.core.clean import visible
 from moot.core.debate import HUMAN, Debate, Turn
-from moot.core.effort import bare
+from moot.core.effort import BETWEEN, bare
 from moot.core.events import Delta, Event, TurnCommitted
+from moot.core.followups import Followup
 from moot.core.form import Asked, step_of
 from moot.core.format import Format
 from moot.core.ids import check_id
@@ -21,9 +34,11 @@ from moot.core.quoting import Shelf
 from moot.core.rerun import again
 from moot.core.sources import Source
 from moot.core.status import FINAL
+from moot.core.templates import Template
 from moot.core.times import iso
 from moot.engine import publish
 from moot.engine.advance import Advancer
+from moot.engine.asking import Asker
 from moot.engine.broadcast import Stations
 from moot.engine.budget import check_budget
 from moot.engine.documents import Sources, named
@@ -57,6 +72,7 @@ from moot.outcome.calibration import (
 from moot.outcome.result import packet_of, verdict_of
 from moot.outcome.stands import choices
 from moot.ports import (
+    Bundles,
     Bus,
     Clock,
     Dispatcher,
@@ -73,8 +89,10 @@ from moot.ports import (
     ProviderStatus,
     Records,
     ReportRow,
+    Say,
     Search,
     Store,
+    TemplateStore,
     Voices,
 )
 from moot.render.export import Kind, export
@@ -113,6 +131,9 @@ class Service(Moot):
         filer: Filer,
         reporter: Reporter,
         library: Sources,
+        asker: Asker,
+        bundles: Bundles,
+        templates: TemplateStore,
         indexer: Indexer | None,
         new_id: Callable[[float], str],
         replay: Callable[[str], dict[str, Any]],
@@ -133,6 +154,9 @@ class Service(Moot):
         self._keeper = keeper
         self._filer = filer
         self._reporter = reporter
+        self._asker = asker
+        self._bundles = bundles
+        self._templates = templates
         self._library = library
         self._indexer = indexer
         self._new_id = new_id
@@ -160,6 +184,7 @@ class Service(Moot):
         if self._indexer:
             await self._indexer.close()
         await self._reporter.close()
+        await self._asker.close()
         await self._keeper.close()
         await self._dispatcher.close()
         await self._filer.close()
@@ -182,6 +207,8 @@ class Service(Moot):
         hide_sources_from: Sequence[str] = (),
         allow_secrets: bool = False,
         allow_unpriced: bool = False,
+        title: str | None = None,
+        tags: Sequence[str] = (),
         start: bool = True,
         once: Once | None = None,
     ) -> Debate:
@@ -191,7 +218,8 @@ class Service(Moot):
             "jury": jury, "sources": sources, "hide_sources_from": hide_sources_from,
             "allow_secrets": allow_secrets, "allow_unpriced": allow_unpriced,
         }  # fmt: skip
-        return await self._create_free(asked, _given(asked), start=start, once=once)
+        called = labels.title(title or ""), labels.tags(tags)
+        return await self._create_free(asked, _given(asked), start=start, once=once, called=called)
 
     async def council(
         self, asked: Mapping[str, Any], *, start: bool = True, once: Once | None = None
@@ -225,7 +253,8 @@ class Service(Moot):
 
     async def plan(self, asked: Mapping[str, Any]) -> course.Plan:
         wanted = {"format": "standard", "participants": (), "limits": None, **asked}
-        wanted.pop("start", None)
+        for name in ("start", "title", "tags"):
+            wanted.pop(name, None)
         return await self._planned(await self._built(wanted, _given(asked), self._voices.normalize))
 
     async def plan_of(self, debate_id: str) -> course.Plan:
@@ -242,9 +271,14 @@ class Service(Moot):
         *,
         start: bool,
         once: Once | None,
+        called: tuple[str, tuple[str, ...]] = ("", ()),
     ) -> Debate:
+        async def build() -> Debate:
+            made = await self._built(asked, received, normalize or self._voices.normalize)
+            return made.but(title=called[0], tags=called[1])
+
         return await self._make(
-            lambda: self._built(asked, received, normalize or self._voices.normalize),
+            build,
             lambda row: verbs.open_(row, start, row.created_at),
             start=start,
             once=once,
@@ -493,24 +527,69 @@ class Service(Moot):
             )  # fmt: skip
             check_budget(made, self._voices.card)
             fitness.check(made, self._voices.card)
-            return made
+            return made.but(tags=known.tags)
 
         def open_(row: Debate) -> Change:
             return fork.open_(row, said, events, row.created_at)
 
         return await self._make(build, open_, start=True, once=once)
 
+    async def ask(
+        self,
+        debate_id: str,
+        question: str,
+        *,
+        model: str | None = None,
+        once: Once | None = None,
+        say: Say = lambda _: None,
+    ) -> Followup:
+        debate = await self._unspoilt(debate_id)
+        turns = await self._store.turns(debate_id)
+        if model is None:
+            own = await asyncio.to_thread(followups.answerer, turns, self._voices.card)
+            model = own or self._voices.defaults()[0]
+        if BETWEEN in model:
+            raise InputError("One model answers: name one, without a second choice.", "model")
+        canonical, _ = self._voices.normalize(model)
+        if wrong := await self._voices.wrong([bare(canonical)]):
+            raise InputError(next(iter(wrong.values())), "model")
+        if voices.family(bare(canonical)) == "local":
+            await self._voices.look()
+        answer = await self._asker.ask(debate, question, canonical, once, say)
+        self._bus.touch(debate_id)
+        return answer
+
+    async def followups(self, debate_id: str) -> list[Followup]:
+        await self.get(debate_id)
+        return [row.followup for row in await self._store.followups(debate_id)]
+
     async def rerun(self, debate_id: str, *, once: Once | None = None) -> Debate:
         known = await self.get(debate_id)
 
         async def build() -> Debate:
             now = self._clock.now()
-            return again(known, debate_id=self._new_id(now), at=iso(now))
+            made = again(known, debate_id=self._new_id(now), at=iso(now))
+            return made.but(title=known.title, tags=known.tags)
 
         def open_(row: Debate) -> Change:
             return verbs.open_(row, True, row.created_at)
 
         return await self._make(build, open_, start=True, once=once)
+
+    async def label(
+        self,
+        debate_id: str,
+        *,
+        title: str | None = None,
+        tags: Sequence[str] | None = None,
+        archived: bool | None = None,
+    ) -> Debate:
+        def move(row: Debate) -> Debate:
+            return labels.labelled(self._shown(row), title, tags, archived)
+
+        debate = await self._store.label(check_id(debate_id), move)
+        self._bus.touch(debate_id)
+        return debate
 
     async def delete(self, debate_id: str, *, record: bool = False) -> None:
         if not await self._store.is_deleted(check_id(debate_id)):
@@ -543,6 +622,9 @@ class Service(Moot):
         if self._indexer:
             await self._indexer.catch_up()
         return await self._store.models()
+
+    async def tags(self) -> list[str]:
+        return await self._store.tags()
 
     async def turns(self, debate_id: str, after: int = 0) -> list[Turn]:
         await self.get(debate_id)
@@ -606,6 +688,14 @@ class Service(Moot):
         row = (await self._store.reports([debate_id])).get(debate_id)
         return await asyncio.to_thread(export, kind, debate, said, row.read if row else None)
 
+    async def export_folder(self, debate_id: str) -> bytes:
+        return await self._bundles.pack(await self.get(debate_id))
+
+    async def import_folder(self, data: bytes) -> Debate:
+        brought = await self._bundles.bring(data, iso(self._clock.now()))
+        self._bus.touch(brought.id)
+        return await self._store.load(brought.id)
+
     async def replay(self, debate_id: str) -> dict[str, Any]:
         return await asyncio.to_thread(self._replay, debate_id)
 
@@ -632,6 +722,21 @@ class Service(Moot):
 
     async def prefer(self, given: Mapping[str, Any]) -> Preferences:
         return await asyncio.to_thread(self._preferences.put, given)
+
+    async def templates(self) -> list[Template]:
+        return await asyncio.to_thread(self._templates.all)
+
+    async def template(self, template_id: str) -> Template:
+        return await asyncio.to_thread(self._templates.get, template_id)
+
+    async def keep_template(self, template_id: str, asked: Mapping[str, Any]) -> Template:
+        kept = templates.check(asked)
+        labels.tags(kept.get("tags", ()))
+        await self.plan({**kept, "motion": kept.get("motion") or "Of a template."})  # checks it
+        return await asyncio.to_thread(self._templates.put, template_id, kept)
+
+    async def delete_template(self, template_id: str) -> None:
+        await asyncio.to_thread(self._templates.delete, template_id)
 
     def folder(self, debate_id: str) -> str:
         return self._records.folder(check_id(debate_id))

@@ -47,11 +47,13 @@ class Supervisor:
         patience: float = 0.0,
         look: Callable[[], Awaitable[list[str]]] | None = None,
         reports: Callable[[], Awaitable[None]] | None = None,
+        questions: Callable[[], Awaitable[None]] | None = None,
         *,
         is_dead: Callable[[str], bool],
     ) -> None:
         self._is_dead = is_dead
         self._reports = reports
+        self._questions = questions
         self._look = look
         self._enabled = enabled
         self._store = store
@@ -88,6 +90,9 @@ class Supervisor:
                 await self._filer.file(debate_id, self._clock.now())
         if self._reports:  # those that a model is to write
             await self._reports()
+        if self._questions:  # those whose process is gone
+            with self._going_on("questions"):
+                await self._questions()
         return lost
 
     async def _queue_again(self) -> list[str]:

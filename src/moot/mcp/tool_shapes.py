@@ -73,6 +73,18 @@ class Waited(Standing):
     next: Annotated[str, Field(description="What to do now.")]
 
 
+class Answered(TypedDict):
+    """A question about a debate that has ended, and what was answered."""
+
+    number: Annotated[int, Field(description="1, 2, 3 … in its debate.")]
+    status: str
+    answer: Annotated[str, Field(description="With [12] for turn 12, [S1.14] for a passage.")]
+    model: str
+    verified: Annotated[int, Field(description="Citations and quotes that hold.")]
+    failed: Annotated[int, Field(description="And those that do not, which are marked.")]
+    problem: Annotated[str | None, Field(description="Why there is no answer.")]
+
+
 class Result(Standing):
     """What a debate came to."""
 

@@ -16,6 +16,7 @@ from moot.core.status import Status
 from moot.errors import InputError, MootError, NotFoundError, StateError
 from moot.mcp.following import rests, standing, waited
 from moot.mcp.tool_shapes import (
+    Answered,
     CouncilRun,
     Debates,
     Document,
@@ -75,6 +76,7 @@ class Tools:
             (self.start_debate, "Begin a debate", BEGINS),
             (self.wait_debate, "Wait for a debate", READS),
             (self.say, "Speak in a debate", BEGINS),
+            (self.ask_debate, "Ask about a debate that has ended", BEGINS),
             (self.get_result, "What a debate came to", READS),
             (self.list_debates, "The newest debates", READS),
             (self.search_records, "Search what was decided", READS),
@@ -158,6 +160,28 @@ class Tools:
         debate_id = await self._moot.resolve(id)
         once = _once(key, {"say": text, "debate": debate_id, "seat": seat})
         return self._standing(ctx, await self._moot.say(debate_id, text, seat=seat, once=once))
+
+    async def ask_debate(
+        self,
+        ctx: Request,
+        id: Id,  # noqa: A002
+        question: Annotated[str, Field(description="What to know of it.", max_length=4000)],
+        key: Key = None,
+    ) -> Answered:
+        """Ask about a debate that has ended: a model answers from its transcript and sources, with
+        citations that are checked. It takes one or two calls."""
+        debate_id = await self._moot.resolve(id)
+        once = _once(key, {"ask": question, "debate": debate_id})
+        found = await self._moot.ask(debate_id, question, once=once)
+        return {
+            "number": found.number,
+            "status": found.status,
+            "answer": found.answer,
+            "model": found.model,
+            "verified": found.verified,
+            "failed": found.failed,
+            "problem": found.error,
+        }
 
     async def get_result(self, ctx: Request, id: Id) -> Result:  # noqa: A002
         """What a debate came to: the answer as Markdown, the verdict and the packet as data."""

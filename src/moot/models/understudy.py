@@ -13,6 +13,7 @@ from math import ceil, floor, inf
 from typing import Any, cast
 
 from moot.core.debate import Debate, Participant, Turn, Usage
+from moot.core.followups import STAGE as ASK
 from moot.core.schedule import Step
 from moot.ports import Call, ModelCard, Reply, Say
 
@@ -184,6 +185,8 @@ class _Voice:
         stage, found = self.step.stage, self.to_answer()
         if self.step.kind == "cue":
             return self._cue(stage)
+        if stage == ASK:
+            return self._recall()
         if self.step.kind != "speech" or (self.seat == self.debate.host and not self.mine):
             return self._overview()
         answer = f"“{self.motion}” with {_ANSWERS[self.side]}."
@@ -212,6 +215,19 @@ class _Voice:
         apart = [turn for turn in others if self.sides.get(turn.actor) != self.side]
         own = "\n".join(self.mine)
         return [(t, _phrase(t.text, own)) for t in (across or apart or others)[-1:]]
+
+    def _recall(self) -> str:
+        """An answer to a question asked afterwards: whose words come nearest to it."""
+        wanted = {word.lower() for word in _WORD.findall(self.step.instruction) if len(word) > 3}
+
+        def near(turn: Turn) -> int:
+            return sum(word.lower() in wanted for word in _WORD.findall(turn.text))
+
+        told = [turn for turn in self.heard if turn.kind != "cue"]
+        turn = max(told, key=near)  # the first of those that are as near
+        words = _phrase(turn.text).removesuffix(" …")
+        quoted = f'[{turn.number} "{words}"]' if len(words) >= 12 else f"[{turn.number}]"
+        return f"What {turn.name} said comes nearest: {quoted}."
 
     def _cue(self, stage: str) -> str:
         target = self.debate.seat(self.step.target_id)

@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, delete, null, select, text, update
 from moot.core.debate import Debate
 from moot.core.times import seconds
 from moot.errors import StateError
-from moot.store import indexing, log, runs, source_rows
+from moot.store import followup_rows, indexing, log, runs, source_rows
 from moot.store import reports as reports_
 from moot.store.query import Connection, Query, adding, by
 from moot.store.tables import (
@@ -17,6 +17,7 @@ from moot.store.tables import (
     deleted,
     deliveries,
     events,
+    followups,
     hindsight,
     keys,
     lines,
@@ -26,6 +27,7 @@ from moot.store.tables import (
     reports,
     source_uses,
     stations,
+    tags,
     turns,
 )
 
@@ -33,11 +35,12 @@ OWN = [
     Query(delete(table).where(table.c.debate_id == bindparam("debate_id")))
     for table in (
         turns, events, attempts, actions, reports, hindsight, lines, keys, conversations,
-        deliveries, source_uses, links,
+        deliveries, source_uses, links, followups,
     )
 ]  # fmt: skip
 RECORD = Query(delete(records).where(records.c.debate_id == bindparam("debate_id")))
 MODELS = Query(delete(models).where(models.c.number == bindparam("number")))
+TAGS = Query(delete(tags).where(tags.c.number == bindparam("number")))
 RUN = Query(delete(runs.runs).where(runs.runs.c.id == bindparam("id")))
 NOTE = adding(deleted)
 NOTED = Query(by(deleted.c.debate_id))
@@ -66,11 +69,15 @@ def remove(
     report = reports_.of_debate(conn, debate_id)
     if report and report.state == "making" and report.until > seconds(at):
         raise StateError("Its report is being written. Delete the debate in a moment.")
+    asked = followup_rows.of_debate(conn, debate_id)
+    if any(one.followup.status == "asking" and one.until > seconds(at) for one in asked):
+        raise StateError("A question about it is being answered. Delete the debate in a moment.")
     own = {"debate_id": debate_id}
     ended = seconds(debate.ended_at or debate.updated_at)
     OFF_AIR.run(conn, {**own, "at": ended})
     indexing.forget(conn, debate, log.turns_after(conn, debate_id))
-    MODELS.run(conn, {"number": runs.encoded(debate)["number"]})
+    for query in (MODELS, TAGS):
+        query.run(conn, {"number": runs.encoded(debate)["number"]})
     for query in OWN:
         query.run(conn, own)
     if record:

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 
 from moot.core.debate import Debate, Turn
 from moot.core.events import Event
+from moot.core.followups import Followup
 from moot.core.format import digest
 from moot.errors import StorageError
 from moot.outcome.record import record_path
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 
 MANIFEST = "manifest.json"
 MANIFEST_FIELDS = {"layout", "debate", "lastSeq", "files"}
+FOLLOWUPS = "followups.json"
+"""Beside the files of a debate: questions that were asked afterwards."""
 REPORT = ("report.json", "report.md", "report.html")
 DECISION = ("consensus.json", "final-packet.json", "final-packet.md", "verdict.json")
 WRITTEN = ("debates", "decisions", "worklogs")
@@ -120,6 +123,23 @@ class Folder:
             raise StorageError(
                 f"The files of {debate.id} cannot be written, at {place}: {error.strerror}. "
                 "The debate itself is safe in the database; its files are made at the next start."
+            ) from error
+
+    def keep_followups(self, debate_id: str, asked: Sequence[Followup]) -> None:
+        """Write what was asked about a debate beside its files; the manifest does not list it."""
+        root = self._path(debate_id)
+        try:
+            if root.is_symlink() or not root.is_dir():
+                raise StorageError(f"{root} is not a folder with files of a debate.")
+            with at_rest(root, fcntl.LOCK_EX):
+                told = as_json(codec.followups_file(debate_id, asked))
+                there = _followups(root, debate_id)
+                if len(there) <= len(asked) and _read(root / FOLLOWUPS) != told:
+                    self._write({root / FOLLOWUPS: told})
+        except OSError as error:
+            raise StorageError(
+                f"{root / FOLLOWUPS} cannot be written: {error.strerror}. The answer is safe in "
+                "the database; the file is written at the next start."
             ) from error
 
     def remove(self, debate_id: str, *, record: bool) -> None:
@@ -297,6 +317,13 @@ def _last_turn(root: Path) -> int:
         with suppress(*_DAMAGED):
             last = max(last, *(int(turn["seq"]) for turn in _parsed(path)["turns"]))
     return last
+
+
+def _followups(root: Path, debate_id: str) -> list[Followup]:
+    """Those that the file holds: another process may have written more of them."""
+    with suppress(*_DAMAGED):
+        return codec.read_followups(debate_id, _parsed(root / FOLLOWUPS))
+    return []
 
 
 def _layout(manifest: bytes | None) -> int:

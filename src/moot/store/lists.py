@@ -17,13 +17,14 @@ from moot.core.ids import ENDING, check_part
 from moot.core.prices import known
 from moot.ports import Found, Line, Search
 from moot.render.result_line import result_line
-from moot.store import runs, said
+from moot.store import label_rows, runs, said
 from moot.store.query import Connection, Query, any_of, can_hold, parts, planned_anew
 from moot.store.search import INDEXED, matching, words, words_of
 from moot.store.tables import conversations, reports
 from moot.store.tables import lines as lines_table
 from moot.store.tables import models as models_table
 from moot.store.tables import runs as table
+from moot.store.tables import tags as tags_table
 from moot.wire.codec_station import BROADCASTING
 
 LOOKED_AT = 2000
@@ -35,8 +36,9 @@ Look = Callable[[int, int], list[Row]]
 """Gives candidates before a number, newest first, as many as are asked for."""
 
 
+_COLUMNS = ("number", "status", "format", "outcome", "archived", "cost_usd")
 _candidates = (
-    select(*table.c["number", "status", "format", "outcome"])
+    select(*table.c[_COLUMNS])
     .where(table.c.number < bindparam("before"))
     .order_by(table.c.number.desc())
     .limit(bindparam("limit"))
@@ -56,12 +58,22 @@ _aired = table.join(conversations, conversations.c.debate_id == table.c.id)
 ON_AIR = Query(_candidates.select_from(_aired).where(_in_status))
 _sat = models_table.join(table, table.c.number == models_table.c.number)
 WITH_MODEL = Query(
-    select(*table.c["number", "status", "format", "outcome"])
+    select(*table.c[_COLUMNS])
     .select_from(_sat)
     .where(models_table.c.model == bindparam("model"), models_table.c.number < bindparam("before"))
     .order_by(models_table.c.number.desc())
     .limit(bindparam("limit"))
 )
+_tagged = tags_table.join(table, table.c.number == tags_table.c.number)
+WITH_TAG = Query(
+    select(*table.c[_COLUMNS])
+    .select_from(_tagged)
+    .where(tags_table.c.tag == bindparam("tag"), tags_table.c.number < bindparam("before"))
+    .order_by(tags_table.c.number.desc())
+    .limit(bindparam("limit"))
+)
+ARCHIVED = Query(_candidates.where(text("archived = 1")))
+TITLED = Query(_candidates.add_columns(table.c.title, table.c.motion).where(text("title <> ''")))
 OF_MODEL = Query(
     select(models_table.c.number)
     .where(models_table.c.model == bindparam("model"), any_of(models_table.c.number))
@@ -111,7 +123,7 @@ def find(conn: Connection, search: Search) -> Found:
     def look(before: int, limit: int) -> list[Row]:
         found = matching(conn, plain, before, limit) if plain else []
         certain = said.matching(conn, every, before, limit) if every else []
-        return _merged([found, certain], limit)
+        return _merged([found, certain, _titled(conn, plain, before, limit)], limit)
 
     long = [word for word in plain if len(word) > INDEXED]
     return _page(conn, _Asked(search, on_air, meant, long), look)
@@ -154,8 +166,12 @@ def _by_index(conn: Connection, asked: Search, meant: Sequence[str]) -> Look:
     ranges: list[tuple[Query, Row]]
     if meant:
         ranges = [(WITH_MODEL, {"model": model}) for model in meant]
+    elif asked.tags:
+        ranges = [(WITH_TAG, {"tag": asked.tags[0]})]
     elif asked.outcomes:
         ranges = [(WITH_OUTCOME, {"outcome": one}) for one in dict.fromkeys(asked.outcomes)]
+    elif asked.archived and not (asked.statuses or asked.format or asked.broadcasting):
+        ranges = [(ARCHIVED, {})]
     else:
         ranges = _by_status(asked)
 
@@ -175,6 +191,13 @@ def _by_status(asked: Search) -> list[tuple[Query, Row]]:
     ranges: list[tuple[Query, Row]] = [(query, {"status": one}) for one in dict.fromkeys(wanted)]
     aired = [(ON_AIR, {"status": one}) for one in BROADCASTING] if asked.broadcasting else []
     return [*ranges, *aired]
+
+
+def _titled(conn: Connection, wanted: Sequence[str], before: int, limit: int) -> list[Row]:
+    """Those of which somebody gave a title that the words are in: hardly many, so they are read."""
+    rows = TITLED.rows(conn, {"before": before, "limit": LOOKED_AT}) if wanted else []
+    fit = [row for row in rows if label_rows.holds(row["title"], row["motion"], wanted)]
+    return [{name: row[name] for name in _COLUMNS} for row in fit[:limit]]
 
 
 def _by_id(conn: Connection, part: str) -> Look:
@@ -224,6 +247,11 @@ def _fitting(conn: Connection, asked: _Asked, rows: Sequence[Row]) -> list[int]:
         for row in rows
         if _shown(search, row, asked.on_air) and _holds(row, asked.long)
     ]
+    for tag in search.tags:
+        held: set[int] = set()
+        for some in parts(tags_table.c.number, fit):
+            held |= {row["number"] for row in label_rows.OF_TAG.rows(conn, {"tag": tag, **some})}
+        fit = [number for number in fit if number in held]
     if not asked.models or not (search.words.strip() or search.id):
         return fit  # the index has seen to it
     sat: set[int] = set()
@@ -247,6 +275,9 @@ def _shown(asked: Search, row: Row, on_air: Collection[int]) -> bool:
         and (asked.format is None or row["format"] == asked.format)
         and (not asked.outcomes or row["outcome"] in asked.outcomes)
         and row["format"] not in asked.hidden
+        and (asked.archived is None or bool(row["archived"]) == asked.archived)
+        and (asked.min_cost is None or row["cost_usd"] >= asked.min_cost)
+        and (asked.max_cost is None or row["cost_usd"] <= asked.max_cost)
     )
 
 

@@ -17,6 +17,7 @@ from moot.core import moves
 from moot.core.change import Ended, Record
 from moot.core.debate import Debate, Turn, Usage
 from moot.core.events import Event, TurnCommitted
+from moot.core.followups import Followup
 from moot.core.ids import check_id
 from moot.core.status import FINAL, RUNNABLE
 from moot.errors import DuplicateError, MootError, StorageError
@@ -27,6 +28,7 @@ from moot.render.reading import Read, Reading, encode
 from moot.store import (
     attempts,
     deletion,
+    followup_rows,
     indexing,
     log,
     outcomes,
@@ -68,6 +70,7 @@ class Rows:
     actions: list[dict[str, Any]]
     records: list[dict[str, Any]]
     report: ReportRow | None
+    followups: list[Followup]  # that are over
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,7 @@ def rows_of(conn: Connection, debate_id: str) -> Rows | None:
         actions=outcomes.actions_of(conn, debate_id),
         records=outcomes.RECORDS_OF.rows(conn, {"debate_id": debate_id}),
         report=reports.of_debate(conn, debate_id),
+        followups=[row.followup for row in followup_rows.of_debate(conn, debate_id) if row.filed],
     )
 
 
@@ -196,6 +200,9 @@ def compare(replay: Replay, rows: Rows) -> list[str]:
     expected = [outcomes.record_row(replay.id, record)] if record else []
     for path in differences(rows.records, expected, "records"):
         issues.append(f"The record and debate_records disagree on {shown(path)}.")
+    kept = [codec.followup(one) for one in rows.followups]
+    for path in differences(kept, [codec.followup(one) for one in replay.followups], "items"):
+        issues.append(f"followups.json and debate_followups disagree on {shown(path)}.")
     wrote = _written(rows.report.read if rows.report else None)
     for path in differences(wrote, _written(replay.read), "reading"):
         issues.append(f"report.json and debate_reports disagree on {shown(path)}.")
@@ -398,6 +405,7 @@ def index(conn: Connection, replay: Replay) -> bool:
     if debate.status in FINAL and (before is None or before.report is None):
         reports.keep(conn, _report_row(replay, debate))
         added = added or replay.read is not None
+    added = followup_rows.add(conn, debate.id, replay.followups) or added
     after = rows_of(conn, debate.id)
     if after and (issues := compare(replay, after)):
         behind = after.debate.last_seq < debate.last_seq

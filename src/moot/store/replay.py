@@ -18,9 +18,10 @@ from typing import Any, Literal, cast
 
 from pydantic import ValidationError
 
-from moot.core import schedule
+from moot.core import followups, schedule
 from moot.core.debate import HUMAN, PERSON, Debate, Turn
 from moot.core.events import Event, StatusChanged
+from moot.core.followups import Followup
 from moot.core.format import MAX_JURORS, digest
 from moot.core.ids import check_id
 from moot.core.sources import Source
@@ -32,9 +33,17 @@ from moot.outcome.result import result
 from moot.render.layout import LAYOUT, LAYOUTS
 from moot.render.reading import Read, Reading, of_report
 from moot.store import files
-from moot.store.files import MANIFEST, MAX_BYTES, REPORT, plain_bytes
+from moot.store.files import FOLLOWUPS, MANIFEST, MAX_BYTES, REPORT, plain_bytes
 from moot.wire import source_file
-from moot.wire.codec import adapter, read_debate, read_entry, read_turn
+from moot.wire.codec import (
+    adapter,
+    followup,
+    followups_file,
+    read_debate,
+    read_entry,
+    read_followups,
+    read_turn,
+)
 from moot.wire.outcome_shapes import Verdict
 
 MAX_ENTRIES = 10_000
@@ -62,6 +71,7 @@ class Replay:
     read: Read  # what a model wrote of it, as its report says
     complete: bool  # every file is there, can be read, and is as the manifest says
     issues: tuple[str, ...]
+    followups: tuple[Followup, ...] = ()  # what was asked afterwards
 
     @property
     def rounds(self) -> list[Any]:
@@ -93,6 +103,7 @@ def read_folder(home: Path, debate_id: str) -> Replay:
             folder.debate = folder.placed(folder.debate)
     folder.check_packet()
     folder.check_verdict()
+    asked = folder.check_followups()
     record = folder.check_record()
     return Replay(
         id=debate_id,
@@ -105,6 +116,7 @@ def read_folder(home: Path, debate_id: str) -> Replay:
         read=folder.read,
         complete=folder.complete,
         issues=tuple(dict.fromkeys(folder.issues)),
+        followups=tuple(asked),
     )
 
 
@@ -205,7 +217,7 @@ class _Folder:
                 self.damage(path, "it is missing, and the manifest lists it.")
             elif hashlib.sha256(data[path]).hexdigest() != sha:
                 self.damage(path, "its SHA-256 is not the one in the manifest.")
-        for path in sorted(set(data) - set(hashes) - {MANIFEST}):
+        for path in sorted(set(data) - set(hashes) - {MANIFEST, FOLLOWUPS}):
             self.add(path, "the manifest does not list it.")
 
     # --- what it says ---
@@ -310,7 +322,7 @@ class _Folder:
         if type(said) is not int or said != debate.last_seq:
             words = f"it says lastSeq {said!r}, and the transcript {debate.last_seq}."
             self.add(MANIFEST, words)
-        for name in sorted(set(self.data) - {*made, *REPORT, MANIFEST}):
+        for name in sorted(set(self.data) - {*made, *REPORT, MANIFEST, FOLLOWUPS}):
             self.add(name, "nothing in transcript.json asks for it.")
 
     def _source(self, name: str, debate: Debate) -> str:
@@ -350,6 +362,23 @@ class _Folder:
         if name in self.documents:
             with self.noting(name, "the verdict is not valid"):
                 adapter(Verdict).validate_python(self.documents[name])
+
+    def check_followups(self) -> list[Followup]:
+        """What was asked afterwards: it stands beside the debate, and what it cites is there."""
+        found: list[Followup] = []
+        if FOLLOWUPS not in self.documents:
+            return found
+        with self.noting(FOLLOWUPS, "it does not give what was asked"):
+            found = read_followups(self.id, self.documents[FOLLOWUPS])
+            if files.as_json(followups_file(self.id, found)) != self.data[FOLLOWUPS]:
+                self.add(FOLLOWUPS, "it is not written as moot writes it.")
+            for one in found:
+                if not (debate := self.debate):
+                    break
+                again = followups.checked(debate, self.turns, one.answer)
+                if again.failed or again.verified != one.verified:
+                    self.add(FOLLOWUPS, f"answer {one.number} does not cite what it says it does.")
+        return found
 
     def check_record(self) -> Any:
         """What was written back, compared with what the turns give."""
@@ -505,6 +534,7 @@ def document(replay: Replay, indexed: bool, issues: Sequence[str]) -> dict[str, 
         "verdict": documents.get("verdict.json"),
         "writebackRecord": replay.record,
         "transcript": documents.get("transcript.json"),
+        "followups": [followup(one) for one in replay.followups],
         "consistency": {
             "filesComplete": replay.complete,
             "indexed": indexed,

@@ -18,7 +18,7 @@ from moot.ports import Held, Unfinished
 from moot.store import search, source_rows
 from moot.store.query import Connection, Query, adding, any_of, by, changing, keeping, parts
 from moot.store.rows import picked, same, usage_of, usage_row
-from moot.store.tables import deleted, formats, runs
+from moot.store.tables import deleted, formats, runs, tags
 from moot.wire import codec
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ _cursor = itemgetter("next_round", "next_stage", "next_actor", "next_target", "w
 _SAME = same(
     Debate, runs, "participants", "host", "options", "limits", "brief", "received", "phases",
     "warnings", "failure", "tries", "degraded", "outcome", "jury", "forked_from", "sources",
-    "hide_sources_from",
+    "hide_sources_from", "tags", "archived",
 )  # fmt: skip
 
 _known: dict[str, Format] = {}
@@ -67,6 +67,7 @@ TAKE = changing(runs, [*PROGRESS, *LEASE])
 # what a turn changes, and no indexed column: half the cost of writing all of them
 ADVANCE = changing(runs, PROGRESS)
 KEEP_FORMAT = keeping(formats)
+KEEP_TAG = keeping(tags)
 BY_NUMBERS = Query(select(runs).where(any_of(runs.c.number)))
 COUNTS = Query(select(runs.c.status, func.count().label("debates")).group_by(runs.c.status))
 UNFINISHED = Query(
@@ -101,6 +102,8 @@ def create(conn: Connection, debate: Debate) -> None:
     INSERT.run(conn, row)
     if debate.sources:
         source_rows.keep(conn, debate)
+    for tag in debate.tags:
+        KEEP_TAG.run(conn, {"tag": tag, "number": row["number"]})
     search.add(conn, row["number"], search.words_of(row))
 
 
@@ -226,6 +229,8 @@ def encoded(debate: Debate) -> dict[str, Any]:
         "number": place_of(debate.id, debate.created_at),
         "artifact_root": f"records/debates/{debate.id}",
         "brief": codec.dumps(dict(debate.brief)),
+        "tags": codec.dumps(list(debate.tags)),
+        "archived": int(debate.archived),
         "received": None if debate.received is None else codec.dumps(dict(debate.received)),
         "forked_from": codec.dumps(codec.plain(debate.forked_from)) if debate.forked_from else None,
         "sources": codec.dumps([codec.plain(one) for one in debate.sources])
@@ -292,7 +297,7 @@ def decoded(conn: Connection, row: dict[str, Any], *, whole: bool = True) -> Deb
         cursor=Cursor(*_cursor(row)),
         turn_count=row["turns"],
         degraded=bool(row["degraded"]),
-        warnings=_warnings(row["warnings"]),
+        warnings=_texts(row["warnings"]),
         failure=codec.read_failure(row["failure"]),
         usage=usage_of(row),
         brief=json.loads(brief) if brief != "{}" else {},
@@ -304,11 +309,13 @@ def decoded(conn: Connection, row: dict[str, Any], *, whole: bool = True) -> Deb
         forked_from=codec.read_fork(row["forked_from"]) if row["forked_from"] else None,
         sources=source_rows.read(conn, row["sources"], whole=whole),
         hide_sources_from=codec.read_hidden(row["hide_sources_from"] or "[]"),
+        tags=_texts(row["tags"]),
+        archived=bool(row["archived"]),
     )
 
 
 @lru_cache(maxsize=1024)
-def _warnings(text_: str) -> tuple[str, ...]:
+def _texts(text_: str) -> tuple[str, ...]:
     return tuple(json.loads(text_))
 
 

@@ -29,7 +29,7 @@ _SIGNS = "\u0900-\u0963\u0971-\u0de6\u0df2\u0df3\u0f71-\u0f84\u0f90-\u0fbc"
 _RUN = re.compile(f"[{_UNSPACED}]+|(?:[^\\W_{_UNSPACED}]|[{_SIGNS}])+")
 _FIRST_UNSPACED = "\u0e01"
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
-_COLUMNS = ("number", "status", "format", "outcome")
+_COLUMNS = ("number", "status", "format", "outcome", "archived", "cost_usd")
 _SELECT = f"SELECT {', '.join(f'runs.{name}' for name in _COLUMNS)} FROM "  # noqa: S608  names of ours
 
 ADD = Query(

@@ -18,7 +18,17 @@ INDEXED = 10  # letters of a word's beginning that debate_search keeps lists for
 LONGEST = 64  # letters by which words are told apart
 
 _WORD = re.compile(r"[^\W_]+")
-_COLUMNS = ("number", "status", "format", "outcome", "motion", "participants", "host")
+_COLUMNS = (
+    "number",
+    "status",
+    "format",
+    "outcome",
+    "archived",
+    "cost_usd",
+    "motion",
+    "participants",
+    "host",
+)
 _SELECT = f"SELECT {', '.join(f'runs.{name}' for name in _COLUMNS)} FROM "  # noqa: S608  names of ours
 
 

@@ -1,19 +1,21 @@
 """The store that the engine sees: each method one transaction on the database."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from moot.core.change import Change, SaidAlreadyError
 from moot.core.debate import Debate, Turn
 from moot.errors import DuplicateError
-from moot.ports import Once, ReportRow
+from moot.ports import FollowupRow, Once, ReportRow
 from moot.render.reading import Read
 from moot.store import (
     attempts,
     deletion,
+    followup_rows,
     hindsight,
     indexing,
     keys,
+    label_rows,
     link_rows,
     lists,
     log,
@@ -23,6 +25,7 @@ from moot.store import (
     source_rows,
 )
 from moot.store.database import Database
+from moot.store.followup_rows import begin
 from moot.store.query import Connection, OnDatabase, SqlDatabase, reads, writes
 
 
@@ -91,6 +94,8 @@ class SqlStore(OnDatabase):
     find = reads(lists.find)
     lines = reads(lists.lines)
     models = reads(lists.models)
+    label = writes(label_rows.change)
+    tags = reads(label_rows.every)
     turns = reads(log.turns_after)
     events = reads(log.events_after)
     last_seq = reads(log.last_seq)
@@ -119,6 +124,10 @@ class SqlStore(OnDatabase):
     change_report = writes(reports.change)
     wanted_reports = reads(reports.wanted)
     reports = reads(reports.of_debates)
+    followups_left = reads(followup_rows.left)
+    change_followup = writes(followup_rows.change)
+    followups_filed = writes(followup_rows.filed)
+    followups = reads(followup_rows.of_debate)
     held = reads(runs.held)
     delete = writes(deletion.remove)
     deleted = reads(deletion.left)
@@ -154,6 +163,14 @@ class SqlStore(OnDatabase):
             if once is None:
                 raise
         return await self.database.write(work)  # perhaps the same request came at the same moment
+
+    async def ask(
+        self,
+        debate_id: str,
+        make: Callable[[Debate, Sequence[FollowupRow]], FollowupRow],
+        once: Once | None = None,
+    ) -> tuple[FollowupRow, bool]:
+        return await self.database.write(lambda conn: begin(conn, debate_id, make, once))
 
     async def claim(
         self, debate_id: str, move: Callable[[Debate, int], Change], known: Debate | None = None

@@ -96,6 +96,9 @@ runs = Table(
     Column("losses", Integer, nullable=False, server_default="0"),
     Column("stalls", Integer, nullable=False, server_default="0"),
     *_perhaps("waiting_for"),  # the human seat that it waits for
+    Column("title", Text, nullable=False, server_default=""),
+    Column("tags", Text, nullable=False, server_default="[]"),  # JSON
+    Column("archived", Integer, nullable=False, server_default="0"),
     postgresql_with={"fillfactor": 70},
 )
 # Every list is a range of one of these, or a merge of several. None holds what a turn changes.
@@ -107,6 +110,16 @@ _partial("debate_runs_outcome", "outcome IS NOT NULL", runs.c.outcome, runs.c.nu
 _partial("debate_runs_unfinished", "status IN ('queued', 'running', 'ending')", runs.c.id)
 _partial("debate_runs_unfiled", "ended_at IS NOT NULL AND files_seq = 0", runs.c.id)
 Index("debate_runs_leased", runs.c.lease_owner)
+_partial("debate_runs_archived", "archived = 1", runs.c.number)
+_partial("debate_runs_titled", "title <> ''", runs.c.number)
+
+tags = Table(
+    "debate_tags",  # which debates people have tagged with what
+    metadata,
+    Column("tag", Text, primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),  # of the debate
+)
+Index("debate_tags_number", tags.c.number)
 
 keys = Table(
     "debate_keys",  # requests that may come twice, and the debate that each of them made
@@ -366,3 +379,20 @@ reports = Table(
     Column("cost_usd", Float, nullable=False),
 )
 _partial("debate_reports_making", "state = 'making'", reports.c.until)
+
+followups = Table(
+    "debate_followups",  # what people asked about debates that had ended, and what was answered
+    metadata,
+    Column("debate_id", Text, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),  # 1, 2, 3 … in the debate
+    *_texts("question model status answer asked_at"),  # asking, answered, failed
+    *_perhaps("error_code error answered_at"),
+    *_perhaps("owner key"),  # the process that asks; the Idempotency-Key that it came with
+    *_integers("verified failed unpriced local calls estimated input_tokens output_tokens"),
+    *_integers("attempt tries filed"),
+    Column("cost_usd", Float, nullable=False),
+    Column("until", Float, nullable=False),  # of asking: when another process may try
+    _thinking(),
+)
+_partial("debate_followups_key", "key IS NOT NULL", followups.c.key, unique=True)
+_partial("debate_followups_left", "status = 'asking' OR filed = 0", followups.c.debate_id)

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 from moot.core import prices, schedule, verbs
 from moot.core.debate import Cursor, Debate, Failure, Fork, Jury, Limits, Participant, Turn
 from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
+from moot.core.followups import Followup
 from moot.core.format import Format, from_json
 from moot.core.legs import legs_of
 from moot.core.sources import HiddenFrom, Source
@@ -27,7 +28,7 @@ _delta_values = attrgetter(*_DELTA)
 _NAMES = tuple(field.name for field in fields(Debate))
 _LATER: dict[str, Any] = {
     "place": None, "outcome": None, "result": "", "models": (), "unpriced": [], "local": False,
-    "waiting_for": None,
+    "waiting_for": None, "title": "", "tags": (), "archived": False,
 }  # fmt: skip
 """What an older server does not say of the debates in a list."""
 
@@ -140,6 +141,7 @@ def read_debate(said: Mapping[str, Any], rules: Any, received: Any = None) -> De
             "turn_count": said["progress"]["done"],
             "total": said["progress"]["total"],
             "waiting_for": said.get("waiting_for"),
+            **{name: said[name] for name in ("title", "tags", "archived") if name in said},
         }
     )
 
@@ -169,6 +171,35 @@ def read_rules(said: Any) -> Format:
 def bare_rules(name: str) -> Format:
     """The name of a format: no one speaks by it."""
     return Format.model_construct(name=name, title=name, stages=())
+
+
+# --- questions asked afterwards ---
+
+
+def followup(value: Followup) -> dict[str, Any]:
+    return adapter(Followup).dump_python(value, mode="json", warnings=False)
+
+
+def read_followup(said: Any) -> Followup:
+    return adapter(Followup).validate_python(said)
+
+
+def followups_file(debate_id: str, asked: Sequence[Followup]) -> dict[str, Any]:
+    """`followups.json`, which stands beside the files of a debate."""
+    return {"debate": debate_id, "items": [followup(one) for one in asked]}
+
+
+def read_followups(debate_id: str, said: Any) -> list[Followup]:
+    """Raises ValueError if it is not that debate's, or not numbered 1, 2, 3 …"""
+    if said["debate"] != debate_id:
+        raise ValueError(f"it is of another debate: {said['debate']!r}")
+    found = [read_followup(one) for one in said["items"]]
+    numbers = [one.number for one in found]
+    if numbers != sorted(set(numbers)) or (numbers and numbers[0] < 1):
+        raise ValueError("its questions are not numbered one after the other")
+    if any(one.status == "asking" for one in found):
+        raise ValueError("it holds a question that is still being answered")
+    return found
 
 
 # --- sources ---

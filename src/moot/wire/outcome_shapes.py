@@ -12,6 +12,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from moot.core.debate import OutcomeKind, Stance, Turn
+from moot.core.followups import Followup
 from moot.core.status import Status, StopReason
 from moot.outcome.calibration import Hindsight
 from moot.outcome.packet import Packet
@@ -458,6 +459,7 @@ class Replay(TypedDict):
     verdict: Verdict | dict[str, Any] | None
     writebackRecord: dict[str, Any] | None
     transcript: dict[str, Any] | None
+    followups: list[Followup]
     consistency: Consistency
 
 

@@ -82,11 +82,19 @@ WaitingFor = Annotated[
 ]
 
 
+Title = Annotated[str, Field(description="What people call it; empty: by its motion.")]
+Tags = tuple[str, ...]
+Archived = Annotated[bool, Field(description="Whether lists leave it out unless they are asked.")]
+
+
 class ListedDebate(TypedDict):
     """A debate as lists show it."""
 
     id: Id
     motion: str
+    title: Title
+    tags: Tags
+    archived: Archived
     format: str
     status: Status
     stage: Standing
@@ -146,6 +154,9 @@ class FiledDebate(TypedDict):
 class ShownDebate(FiledDebate):
     """All of it, as people and programs are shown it: where it stands now, and what comes next."""
 
+    title: Title
+    tags: Tags
+    archived: Archived
     unpriced: Unpriced
     local: Local
     place: Heading | None

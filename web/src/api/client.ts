@@ -53,6 +53,13 @@ export async function download(path: string): Promise<Blob> {
   return (await call(path, {})).blob()
 }
 
+/** Send a file, as a form does. */
+export async function upload<T>(path: string, file: Blob): Promise<T> {
+  const body = new FormData()
+  body.append('file', file, 'file')
+  return (await (await call(path, { method: 'POST', body })).json()) as T
+}
+
 async function call(path: string, init: RequestInit): Promise<Response> {
   for (;;) {
     const sent = authorization()

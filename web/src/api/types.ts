@@ -6,7 +6,11 @@ type Schemas = components['schemas']
 export type ListedDebate = Schemas['ListedDebate']
 export type DebatePage = Schemas['Debates']
 export type Models = Schemas['Models']
+/** The tags of all debates. */
+export type Tags = Schemas['Tags']
 export type Debate = Schemas['Debate']
+export type Followup = Schemas['Followup']
+export type Template = Schemas['Template']
 export type Turn = Schemas['Turn']
 export type Asked = NonNullable<Schemas['AskedNow']['asked']>
 export type FormField = Schemas['FormField']

@@ -27,8 +27,18 @@ export interface Narrowed {
   outcome: string
   format: string
   model: string
+  tag: string
+  archived: '' | 'yes'
+  cost: string
 }
-const WHOLE: Narrowed = { status: '', outcome: '', format: '', model: '' }
+const WHOLE: Narrowed = { status: '', outcome: '', format: '', model: '', tag: '', archived: '', cost: '' }
+/** What a debate cost, in US$: at least, and at most. */
+export const COSTS: Record<string, { label: string; least?: number; most?: number }> = {
+  free: { label: 'Free', most: 0 },
+  cents: { label: 'Up to $0.10', most: 0.1 },
+  dollar: { label: '$0.10 to $1', least: 0.1, most: 1 },
+  more: { label: '$1 and more', least: 1 },
+}
 
 const newerFirst = (a: ListedDebate, b: ListedDebate): number =>
   a.created_at === b.created_at ? (a.id < b.id ? 1 : -1) : a.created_at < b.created_at ? 1 : -1
@@ -116,8 +126,9 @@ class DebateList {
     const reading = (this.#reading = new AbortController())
     this.loading = true
     try {
-      const { status, ...others } = this.narrowed
-      const query = { status: STATUSES[status]?.statuses ?? [], ...others, q: this.words.trim(), limit, cursor }
+      const { status, cost, ...others } = this.narrowed
+      const { least, most } = COSTS[cost] ?? {}
+      const query = { status: STATUSES[status]?.statuses ?? [], ...others, min_cost: least, max_cost: most, q: this.words.trim(), limit, cursor }
       const page = await get<DebatePage>('/debates', query, reading.signal)
       take(page)
       this.#next = page.next
@@ -153,8 +164,14 @@ class DebateList {
 
   /** Whether the filters leave it in; only the service knows of the words. */
   #fits(debate: ListedDebate): boolean {
-    const { status, outcome, format, model } = this.narrowed
+    const { status, outcome, format, model, tag, archived, cost } = this.narrowed
+    const { least = 0, most = Infinity } = COSTS[cost] ?? {}
+    const spent = debate.usage.cost_usd
     return (
+      debate.archived === (archived === 'yes') &&
+      (!tag || debate.tags.includes(tag)) &&
+      spent >= least &&
+      spent <= most &&
       (STATUSES[status]?.statuses.includes(debate.status) ?? true) &&
       (!outcome || debate.outcome?.outcome === outcome) &&
       (!format || debate.format === format) &&

@@ -14,3 +14,11 @@ export function claim(said: string): Claim {
   const turns = [...(found[2] ?? '').matchAll(/\d+/g)].map((number) => Number(number[0]))
   return { text: found[1] ?? '', turns, uncited: turns.length === 0 }
 }
+
+const REFERENCE = /\[\s*((?:S\d+\.\d+|\d+)(?:\s*[,;]\s*(?:S\d+\.\d+|\d+))*)\s*(?:\]|[:,]?\s*["“])/g
+
+/** The turns that an answer cites or quotes, each once: [12], [3, S1.4], [12 "the words"]. */
+export function turnsCited(answer: string): number[] {
+  const found = [...answer.matchAll(REFERENCE)].flatMap((match) => (match[1] ?? '').split(/[,;]/))
+  return [...new Set(found.map((one) => one.trim()).filter((one) => /^\d+$/.test(one)).map(Number))].sort((a, b) => a - b)
+}
