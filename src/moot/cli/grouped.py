@@ -5,7 +5,7 @@ from typing import Any
 from typer.core import TyperGroup
 
 GROUPS = {
-    "Debate": ("run", "council", "start", "watch", "pause", "resume", "stop", "end", "retry",
+    "Debate": ("run", "council", "plan", "start", "watch", "pause", "resume", "stop", "end", "retry",
                "skip", "say", "fork", "rerun", "delete"),
     "Read": ("list", "show", "report", "export", "replay", "records"),
     "Decide": ("gate", "verdict", "rejudge", "outcome"),

@@ -18,6 +18,7 @@ with loading():
         model,
         offers_command,
         outcome_commands,
+        plan_command,
         read_commands,
         run_commands,
         settings_commands,
@@ -35,7 +36,7 @@ app = typer.Typer(
     help="Debates between language models, carried to their end.",
 )
 for commands in (
-    run_commands, read_commands, outcome_commands, gate_command, agent_commands, station_commands,
+    run_commands, plan_command, read_commands, outcome_commands, gate_command, agent_commands, station_commands,
     settings_commands, home_commands, hook_commands, model, offers_command,
 ):  # fmt: skip
     commands.register(app)
