@@ -6,12 +6,12 @@ from statistics import median
 from typing import Any
 
 import pytest
-from tests.integration.writers import Writer
-from tests.stress import STRESS
-from tests.virtual import engine, go
 
 from moot.core.forecast import Amounts
 from moot.settings import Settings
+from tests.integration.writers import Writer
+from tests.stress import STRESS
+from tests.virtual import engine, go
 
 FORMATS = ("standard", "classic", "custom", "duel", "council", "jury", "redteam")
 PRICES = {"openai:small": (2e-7, 8e-7), "claude:large": (3e-6, 1.5e-5), "gemini:mid": (1e-6, 4e-6)}

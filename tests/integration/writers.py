@@ -1,5 +1,5 @@
 """Scripted models that write as much as they are asked for, more or less, and are billed for what
-they really read and wrote. They know nothing of the forecast: they go by the words of the prompt."""
+they really read and wrote. They know nothing of the forecast: they go by the prompt alone."""
 
 import json
 import random
@@ -15,9 +15,10 @@ from moot.models.understudy import Understudy
 from moot.ports import Call, ModelCard, Reply, Say
 
 _ASKED = re.compile(r"[Aa]t most (\d+) words")
-_WORDS = ("the cost of a change is seldom what people fear and a test that nobody runs proves "
-          "little unless somebody counts what it takes to keep older releases alive whenever "
-          "customers depend on behaviour which documentation never promised").split()  # fmt: skip
+_TEXT = """the cost of a change is seldom what people fear and a test that nobody runs proves little
+unless somebody counts what it takes to keep older releases alive whenever customers depend on
+behaviour which documentation never promised"""
+_WORDS = _TEXT.split()
 _PROSE = 1000
 """A field that may have as many characters holds prose, not a name that others choose by."""
 

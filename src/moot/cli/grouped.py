@@ -5,10 +5,10 @@ from typing import Any
 from typer.core import TyperGroup
 
 GROUPS = {
-    "Debate": ("run", "council", "plan", "start", "watch", "pause", "resume", "stop", "end", "retry",
-               "skip", "say", "fork", "rerun", "delete"),
+    "Debate": ("run", "council", "plan", "start", "watch", "pause", "resume", "stop", "end",
+               "retry", "skip", "say", "fork", "rerun", "delete"),
     "Read": ("list", "show", "report", "export", "replay", "records"),
-    "Decide": ("gate", "verdict", "rejudge", "outcome"),
+    "Decide": ("gate", "verdict", "rejudge", "outcome", "eval"),
     "Stations": ("stations", "air", "agents"),
     "Models and formats": ("models", "model", "formats", "schema", "settings", "doctor"),
     "Run a service": ("serve", "mcp", "worker", "supervisor", "hooks", "db", "reindex"),

@@ -12,6 +12,7 @@ with loading():
 
     from moot.cli import (
         agent_commands,
+        eval_command,
         gate_command,
         home_commands,
         hook_commands,
@@ -36,8 +37,8 @@ app = typer.Typer(
     help="Debates between language models, carried to their end.",
 )
 for commands in (
-    run_commands, plan_command, read_commands, outcome_commands, gate_command, agent_commands, station_commands,
-    settings_commands, home_commands, hook_commands, model, offers_command,
+    run_commands, plan_command, read_commands, outcome_commands, gate_command, eval_command,
+    agent_commands, station_commands, settings_commands, home_commands, hook_commands, model, offers_command,
 ):  # fmt: skip
     commands.register(app)
 

@@ -1,6 +1,6 @@
-"""`moot plan`: what a debate would take, from the same arguments as `moot run` and `moot council`."""
+"""`moot plan`: what a debate would take, by the arguments of `moot run` and `moot council`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from moot.core.course import Plan
     from moot.ports import Moot
 
+
 def register(app: typer.Typer) -> None:
     app.command()(plan)
 
@@ -35,8 +36,8 @@ def plan(
     problem: Problem = None,
     file: File = None,
     output_type: Annotated[
-        str | None, typer.Option(help="Of a council: decision, writing, architecture, planning or "
-                                 "evaluation."),
+        str | None,
+        typer.Option(help="Of a council: decision, writing, architecture, planning or evaluation."),
     ] = None,
     constraint: Constraints = None,
     role: Roles = None,
@@ -52,7 +53,7 @@ def plan(
     given = motion if problem is None else problem
     brief = said(output_type=output_type, constraints=constraint or None,
                  writeback_record_type=record)  # fmt: skip
-    asked = {**fields.asked(), "motion": motion_of("plan", "motion", given, file)}
+    asked: dict[str, Any] = {**fields.asked(), "motion": motion_of("plan", "motion", given, file)}
     if asked["format"] == "council":
         asked["brief"] = {"output_type": "decision", **brief}
         asked["participants"] += read_roles(role)

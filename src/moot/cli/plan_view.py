@@ -30,7 +30,9 @@ def show_plan(plan: Plan) -> None:
     if plan.carrying:
         _spans("of them sources", plan.carrying.input_tokens, _number)
     _spans("time", whole.seconds, _clock)
-    typer.echo(f"\nCost: {expected(whole)}." if whole.models else "\nCost: nothing; no model speaks.")
+    typer.echo(
+        f"\nCost: {expected(whole)}." if whole.models else "\nCost: nothing; no model speaks."
+    )
 
 
 def _amounts(of: Forecast | ModelForecast) -> None:

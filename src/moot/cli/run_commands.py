@@ -80,9 +80,7 @@ Roles = Annotated[
         help="Proponent, Critic, Analyst, Synthesizer or Judge, e.g. Critic=claude.",
     ),
 ]
-RecordType = Annotated[
-    str | None, typer.Option(help="What is written back: decision or worklog.")
-]
+RecordType = Annotated[str | None, typer.Option(help="What is written back: decision or worklog.")]
 
 
 def register(app: typer.Typer) -> None:
