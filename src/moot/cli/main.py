@@ -38,7 +38,8 @@ app = typer.Typer(
 )
 for commands in (
     run_commands, plan_command, read_commands, outcome_commands, gate_command, eval_command,
-    agent_commands, station_commands, settings_commands, home_commands, hook_commands, model, offers_command,
+    agent_commands, station_commands, settings_commands, home_commands, hook_commands, model,
+    offers_command,
 ):  # fmt: skip
     commands.register(app)
 

@@ -9,6 +9,13 @@ from moot.render.cost import about
 COLUMNS = ("arm", "right", "accuracy", "95% interval", "right→wrong", "wrong→right", "p (Holm)",
            "power +5", "Brier", "tokens", "cost", "of target")  # fmt: skip
 
+_HOW = (
+    "right→wrong counts the items that {first} has right and the arm has wrong; wrong→right those "
+    "that it gains. p is McNemar's exact test against {first}, corrected by Holm; * marks p ≤ 0.05. "
+    "Power is the chance to find a difference of five points with so many items. Tokens and cost "
+    "are for one item."
+)
+
 
 def rows(made: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return [_row(arm, made["compared"]) for arm in made["arms"]]
@@ -48,11 +55,8 @@ def notes(made: Mapping[str, Any]) -> list[str]:
     """What must be known to read the table."""
     first = made["arms"][0]["arm"]
     said = [
-        f"{made['compared']} of {made['asked']} items were answered by every arm, and are compared.",
-        f"right→wrong counts the items that {first} has right and the arm has wrong; wrong→right "
-        f"those that it gains. p is McNemar's exact test against {first}, corrected by Holm; * "
-        "marks p ≤ 0.05. Power is the chance to find a difference of five points with so many "
-        "items. Tokens and cost are for one item.",
+        f"Every arm has answered {made['compared']} of {made['asked']} items. These are compared.",
+        _HOW.format(first=first),
     ]
     if made["match"]:
         off = [arm["arm"] for arm in made["arms"] if abs((arm["ofTarget"] or 1) - 1) > CLOSE]

@@ -68,8 +68,8 @@ class Skilled:
     def _chosen(self, call: Call, item: Item, skill: Skill) -> tuple[str, float]:
         """The letter that it takes, and how sure it is."""
         step, letters = call.step, LETTERS[: len(item.options)]
-        own = random.Random(f"{item.id}|{call.model}|{step.actor}|{step.stage}|{step.round}")
-        alike = random.Random(f"{item.id}|{call.model}")
+        own = _chance(item.id, call.model, step.actor, step.stage, step.round)
+        alike = _chance(item.id, call.model)
         chance = alike if own.random() < skill.shared else own
         right = letters[item.right or 0]
         chosen = right
@@ -82,6 +82,11 @@ class Skilled:
         elif heard and own.random() < skill.swayed:
             chosen = str(heard.most_common(1)[0][0])
         return chosen, round(min(max(own.gauss(skill.right, 0.1), 0.0), 1.0), 2)
+
+
+def _chance(*what: object) -> random.Random:
+    """Falls the same way for the same things."""
+    return random.Random("|".join(map(str, what)))  # noqa: S311  a script, not a secret
 
 
 def _held(item: Item, data: Mapping[str, Any]) -> str | None:
