@@ -11,8 +11,8 @@ COLUMNS = ("arm", "right", "accuracy", "95% interval", "right→wrong", "wrong�
 
 _HOW = (
     "right→wrong counts the items that {first} has right and the arm has wrong; wrong→right those "
-    "that it gains. p is McNemar's exact test against {first}, corrected by Holm; * marks p ≤ 0.05. "
-    "Power is the chance to find a difference of five points with so many items. Tokens and cost "
+    "that it gains. p is McNemar's exact test against {first}, corrected by Holm; * marks p ≤ 0.05."
+    " Power is the chance to find a difference of five points with so many items. Tokens and cost "
     "are for one item."
 )
 

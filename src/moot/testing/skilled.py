@@ -10,6 +10,7 @@ from typing import Any
 
 from moot.core import prompts
 from moot.core.debate import Usage
+from moot.core.jury import SIDES
 from moot.evals.answers import read
 from moot.evals.datasets import LETTERS, Item
 from moot.models.understudy import Understudy
@@ -68,7 +69,8 @@ class Skilled:
     def _chosen(self, call: Call, item: Item, skill: Skill) -> tuple[str, float]:
         """The letter that it takes, and how sure it is."""
         step, letters = call.step, LETTERS[: len(item.options)]
-        own = _chance(item.id, call.model, step.actor, step.stage, step.round)
+        time = "" if step.reading else step.round  # a juror votes alike in both orders
+        own = _chance(item.id, call.model, step.actor, step.stage, time)
         alike = _chance(item.id, call.model)
         chance = alike if own.random() < skill.shared else own
         right = letters[item.right or 0]
@@ -103,12 +105,19 @@ def _put(
         data["position"] = chosen
     if "choice" in data:
         known = fields.get("choice", {}).get("enum") or _enum(fields.get("choice", {}))
-        meant = [one for one in known if one and read(item, str(one)) == chosen]
+        meant = [one for one in known if one and _meant(item, str(one), chosen)]
         if meant:
             data["choice"] = meant[0]
     if "confidence" in data:
         data["confidence"] = sure
     return data
+
+
+def _meant(item: Item, option: str, chosen: str) -> bool:
+    """Whether that is the option to take: of two sides, the first stands for the first option."""
+    if option in SIDES:
+        return (option == SIDES[0]) == (chosen == LETTERS[0])
+    return read(item, option) == chosen
 
 
 def _enum(schema: Mapping[str, Any]) -> list[Any]:
