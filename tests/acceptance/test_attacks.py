@@ -153,7 +153,7 @@ def scene_of(server: Served) -> Scene:
     made = server.post("/stations/air/conversations", at="2099-01-01T00:00").json()["id"]
     document = server.http.get("/openapi.json").json()
     known = {"debate_id": made, "conversation_id": made, "station_id": "air", "agent_id": "ada"}
-    known["source_id"] = "S1"
+    known |= {"source_id": "S1", "link_id": "a" * 12}
     routes = [
         (method.upper(), path.format(**known))
         for path, operations in document["paths"].items()

@@ -3,7 +3,9 @@
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from moot.cli.main import app
+from moot.cli.main import app, main
 from moot.core.jury import SIDES
 from moot.errors import ProviderAuthError, ProviderError
 from moot.ports import Call, Reply
@@ -112,6 +114,33 @@ def test_a_policy_says_what_passes(gate: Callable[..., Any], bench: Bench, tmp_p
     assert gate("Another?", "--policy", str(policy), "--jury", "1").exit_code == 0
 
 
+def test_the_sources_are_read_by_all_who_decide(
+    gate: Callable[..., Any], bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the policy, and those that the command adds; a key in one of them stops it."""
+    bench.votes, bench.flips = (YES,), False
+    monkeypatch.chdir(tmp_path)
+    Path("notes.md").write_text("We promise the moon.")
+    Path("diff.patch").write_text("+ we promise a rollback")
+    policy = Path("gate.toml")
+    policy.write_text('question = "Is it safe?"\nsources = ["notes.md"]\n')
+    calls = len(bench.calls)
+    assert gate("--policy", str(policy), "--source", "diff.patch").exit_code == 0
+    heard = bench.calls[calls:]
+    assert {call.step.answer for call in heard} >= {"ballot", "text"}
+    for call in heard:
+        prompt = "\n".join(message.text for message in call.messages)
+        assert "We promise the moon." in prompt
+        assert "we promise a rollback" in prompt
+    Path("notes.md").write_text("password = 'hunter2-hunter2-hunter2'\nAKIAQ3EGPZ7RT5XJ2M4N\n")
+    calls = len(bench.calls)
+    done = gate("--policy", str(policy))
+    assert (done.exit_code, len(bench.calls)) == (2, calls)
+    assert "looks like keys" in done.stdout
+    assert "hunter2" not in done.stdout
+    assert gate("--policy", str(policy), "--allow-secrets").exit_code == 0
+
+
 BAD = {
     "question = ": "TOML",
     "jury = 3": "question",
@@ -122,6 +151,12 @@ BAD = {
     'question = "x"\nformat = "council"': "two sides",
     'question = "x"\nformat = "wat"': "wat",
     'question = "x"\njurors = ["wat:x"]': "wat",
+    'question = "x"\njurors = [1]': "jurors",
+    'question = "x"\nsources = "a.md"': "sources",
+    'question = "x"\nsources = [" "]': "sources",
+    'question = "x"\nsources = ["none.md"]': "none.md",
+    'question = "x"\nmax_cost_usd = nan': "max_cost_usd",
+    'question = "x"\nmax_cost_usd = -1': "max_cost_usd",
 }
 
 
@@ -159,6 +194,47 @@ def test_a_budget_that_runs_out_is_undecided(
         assert "udget" in done.stdout
 
 
+def test_what_cannot_be_told_is_no_answer(
+    gate: Callable[..., Any], bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a file that cannot be written, nor a reader that has gone, nor a bug is a yes or a
+    no, whatever code others end with then."""
+    bench.votes, bench.flips = (YES,), False
+    for option in ("--summary", "--comment"):
+        done = gate("Is it safe?", option, str(tmp_path / "none" / "file.md"))
+        assert done.exit_code == 2
+        assert "cannot be written" in done.stderr
+    reader, writer = os.pipe()
+    os.close(reader)
+    with monkeypatch.context() as patched, os.fdopen(writer, "w") as pipe:
+        patched.setattr(sys, "stdout", pipe)
+        patched.setattr(sys, "argv", ["moot", "gate", "Is it safe?"])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        with suppress(BrokenPipeError):
+            pipe.close()
+    assert ended.value.code == 2
+    monkeypatch.setattr("moot.outcome.gate.ruling", lambda *_: 1 / 0)
+    broken = gate("Is it safe?")
+    assert broken.exit_code == 2
+    assert "moot failed: ZeroDivisionError." in broken.stdout
+
+
+def test_a_comment_calls_nobody_by_name(
+    gate: Callable[..., Any], bench: Bench, tmp_path: Path
+) -> None:
+    """Models write what they like: a comment sends no mail, shows no picture and closes no tag."""
+    bench.votes, bench.flips = (YES,), False
+    comment = tmp_path / "comment.md"
+    bad = "Is it safe, @everyone? </details><!-- moot gate --> ![x](https://evil.example/x.png)"
+    assert gate(bad, "--comment", str(comment)).exit_code == 0
+    said = comment.read_text()
+    assert "everyone" in said
+    assert "@everyone" not in said
+    assert said.count("</details>") == said.count("<!--") == 1
+    assert "![" not in said
+
+
 def test_the_understudy_approves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MOOT_HOME", str(tmp_path / "home"))
     done = CliRunner().invoke(app, ["gate", "Is it safe?", "-m", "local:understudy"])
@@ -181,26 +257,36 @@ def steps() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("event", "number", "head", "code"),
+    ("event", "number", "head", "run", "code"),
     [
-        ("push", "", "", 0),
-        ("pull_request", "7", "me/moot", 0),
-        ("pull_request", "7", "evil/moot", 2),
-        ("pull_request", "7", "", 2),  # the fork is gone
-        ("pull_request_target", "7", "me/moot", 2),
+        ("push", "", "", "", 0),
+        ("merge_group", "", "", "", 0),  # somebody who may merge has queued it
+        ("pull_request", "7", "me/moot", "", 0),
+        ("pull_request", "7", "evil/moot", "", 2),
+        ("pull_request", "7", "", "", 2),  # the fork is gone
+        ("pull_request_review", "7", "evil/moot", "", 2),
+        ("pull_request_target", "7", "me/moot", "", 2),
+        ("issue_comment", "", "", "", 2),
+        ("workflow_run", "", "", "me/moot", 0),
+        ("workflow_run", "", "", "evil/moot", 2),
+        ("workflow_run", "", "", "", 2),
     ],
 )
 def test_a_fork_gets_no_secret_and_no_approval(
-    tmp_path: Path, event: str, number: str, head: str, code: int
+    tmp_path: Path, event: str, number: str, head: str, run: str, code: int
 ) -> None:
     first, *_ = steps().values()
     assert first["name"] == "Refuse forks"  # before anything is installed or asked
-    summary = tmp_path / "summary"
-    told = {"EVENT": event, "PULL_REQUEST": number, "HEAD_REPOSITORY": head}
-    environment = {**told, "REPOSITORY": "me/moot", "GITHUB_STEP_SUMMARY": str(summary)}
-    done = subprocess.run(["bash", "-e", "-c", first["run"]], env={**os.environ, **environment})
+    summary, output = tmp_path / "summary", tmp_path / "output"
+    told = {
+        "EVENT": event, "PULL_REQUEST": number, "HEAD_REPOSITORY": head, "RUN_REPOSITORY": run,
+        "REPOSITORY": "me/moot", "GITHUB_STEP_SUMMARY": str(summary), "GITHUB_OUTPUT": str(output),
+    }  # fmt: skip
+    done = subprocess.run(["bash", "-e", "-c", first["run"]], env={**os.environ, **told})
     assert done.returncode == code
-    assert summary.exists() == (code == 2)
+    assert summary.exists() == output.exists() == (code == 2)
+    if code:
+        assert output.read_text() == "answer=undecided\n"
 
 
 @pytest.mark.parametrize("code", [0, 1, 2])
@@ -219,6 +305,7 @@ def test_the_action_hands_on_the_exit_code_and_no_word_of_its_inputs(
     question = '"; touch pwned; echo $(touch pwned) `touch pwned`'
     environment = {
         "QUESTION": question, "POLICY": "", "JURY": "5", "COMMENT": "c.md",
+        "SOURCES": "a b.md\n\n$(touch pwned).md\n",
         "RUNNER_TEMP": str(tmp_path), "GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": "s",
     }  # fmt: skip
     done = subprocess.run(
@@ -226,6 +313,10 @@ def test_the_action_hands_on_the_exit_code_and_no_word_of_its_inputs(
         env={**os.environ, **environment}, cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == code
-    assert question in done.stdout.splitlines()
+    said = done.stdout.splitlines()
+    assert question in said
+    assert [said[at + 1] for at, one in enumerate(said) if one == "--source"] == [
+        "a b.md", "$(touch pwned).md"
+    ]  # fmt: skip
     assert not (tmp_path / "pwned").exists()
     assert output.read_text() == f"answer={['yes', 'no', UNDECIDED][code]}\n"

@@ -896,11 +896,11 @@ def test_an_unknown_id_is_404_everywhere(scene: Scene) -> None:
         for method in operations:
             for wrong in (UNKNOWN, "debate_1", "x", UNKNOWN.upper()):
                 every = ("debate_id", "conversation_id", "station_id", "agent_id")
-                known = {**dict.fromkeys(every, wrong), "source_id": "S1"}
+                known = {**dict.fromkeys(every, wrong), "source_id": "S1", "link_id": "a" * 12}
                 answer = scene.do(method, path.format(**known))
                 assert wrong in scene.problem(answer, 404, "id")["detail"]
                 tried += 1
-    assert tried == 4 * 43
+    assert tried == 4 * 47
 
 
 def test_documents_are_sent_read_and_refused(scene: Scene) -> None:
@@ -956,7 +956,12 @@ def test_other_methods_and_other_paths(scene: Scene) -> None:
     document = scene.http.get("/openapi.json").json()
     for path, operations in document["paths"].items():
         at = path.format(
-            debate_id=UNKNOWN, conversation_id=UNKNOWN, station_id="x", agent_id="x", source_id="S1"
+            debate_id=UNKNOWN,
+            conversation_id=UNKNOWN,
+            station_id="x",
+            agent_id="x",
+            source_id="S1",
+            link_id="x",
         )
         for method in {"get", "put", "patch", "delete", "post"} - set(operations):
             ours = {*operations}
@@ -1114,7 +1119,7 @@ def test_a_format_that_is_switched_off_is_nowhere(tmp_path: Path) -> None:
         refused: list[httpx2.Response] = []
         for path, operations in document["paths"].items():
             if path.startswith("/debates/{debate_id}"):
-                at = path.format(debate_id=made["id"], source_id="S1")
+                at = path.format(debate_id=made["id"], source_id="S1", link_id="a" * 12)
                 refused += [scene.do(method, at) for method in operations]
         refused.append(scene.http.post("/debates/council", json=COUNCIL))
         other = scene.http.post("/debates", json={"motion": "x", "format": "council"})

@@ -18,6 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from moot.mcp.tool_server import PATH, Server, over_http
 from moot.settings import Settings
+from tests import clients
 from tests.acceptance.test_http import Cast
 from tests.integration import councils
 from tests.patience import Patience, seconds
@@ -55,14 +56,19 @@ async def hold(client: Client, format_: str = "council") -> dict[str, Any]:
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert tools.keys() >= TOOLS
     assert all(tool.output_schema for tool in tools.values())
+    assert all(tool.input_schema["additionalProperties"] is False for tool in tools.values())
     heard: list[tuple[float, float | None]] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
         assert message
         heard.append((progress, total))
 
-    begun = await call(client, "start_debate", motion="Should we ship?", format=format_, key="k1")
-    again = await call(client, "start_debate", motion="Should we ship?", format=format_, key="k1")
+    asked: dict[str, Any] = {
+        "motion": "Should we ship?", "format": format_, "key": "k1",
+        "sources": [{"title": "Rota", "text": "Nobody is there on Saturday."}],
+    }  # fmt: skip
+    begun = await call(client, "start_debate", **asked)
+    again = await call(client, "start_debate", **asked)
     assert again["id"] == begun["id"]
     while True:
         answer = await client.call_tool(
@@ -109,6 +115,8 @@ async def read(client: Client, result: dict[str, Any]) -> None:
 async def wrong(client: Client) -> None:
     """What is wrong is told in words, with the field, and nothing is begun."""
     assert "motion" in await refused(client, "start_debate", motion=" ")
+    assert "'rounds'" in await refused(client, "start_debate", motion="x", rounds=3)
+    assert "path" in await refused(client, "start_debate", motion="x", sources=[{"path": "/etc"}])
     assert "There is no format" in await refused(client, "start_debate", motion="x", format="wat")
     assert "output_type" in await refused(client, "run_debate_mode", request={"problem": "x"})
     assert "zzzzzz" in await refused(client, "get_result", id="zzzzzz")
@@ -162,7 +170,9 @@ def test_with_a_server_elsewhere(tmp_path: Path) -> None:
 
     with served(tmp_path / "home", speaker=Cast()) as server:
         asyncio.run(use(server.url))
-        assert len(server.http.get("/debates").json()["items"]) == 1
+        (debate,) = server.http.get("/debates").json()["items"]
+        (source,) = server.http.get(f"/debates/{debate['id']}/sources").json()["items"]
+        assert source["title"] == "Rota"
     assert not (tmp_path / "none" / "records").exists()
 
 
@@ -222,6 +232,49 @@ def test_streamable_http(server: Served) -> None:
     asyncio.run(use())
 
 
+@pytest.mark.stress("test_streamable_http, with the SDK for Python")
+def test_the_sdk_for_node_over_both_transports(server: Served, tmp_path: Path) -> None:
+    """The client that most programs written for Node have."""
+    told = {"MOOT_HOME": str(tmp_path / "home"), "MOOT_MODEL": "local:understudy"}
+    clients.node(
+        f"""
+import {{ Client }} from "@modelcontextprotocol/sdk/client/index.js";
+import {{ StdioClientTransport }} from "@modelcontextprotocol/sdk/client/stdio.js";
+import * as http from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+
+async function use(transport) {{
+  const client = new Client({{ name: "test", version: "1" }});
+  await client.connect(transport);
+  const tools = (await client.listTools()).tools.map((tool) => tool.name);
+  if (!tools.includes("wait_debate")) throw new Error("no tools");
+  const asked = {{ motion: "Should node ship?", format: "duel" }};
+  const begun = await client.callTool({{ name: "start_debate", arguments: asked }});
+  const id = begun.structuredContent.id;
+  let done;
+  do {{
+    const call = {{ name: "wait_debate", arguments: {{ id }} }};
+    const onprogress = () => {{}};
+    done = (await client.callTool(call, undefined, {{ onprogress }})).structuredContent;
+  }} while (!done.rests);
+  if (done.status !== "completed" || !done.answer) throw new Error(JSON.stringify(done));
+  const uri = `moot://debates/${{id}}`;
+  const {{ contents }} = await client.readResource({{ uri }});
+  if (!contents[0].text.includes("Should node ship?")) throw new Error("not the debate");
+  const prompt = await client.getPrompt({{ name: "duel", arguments: {{ motion: "Why?" }} }});
+  if (!prompt.messages[0].content.text.includes("Why?")) throw new Error("not the prompt");
+  await client.close();
+}}
+
+const headers = {{ Authorization: "Bearer {TOKEN}" }};
+const url = new URL("{server.url}{PATH}");
+await use(new http.StreamableHTTPClientTransport(url, {{ requestInit: {{ headers }} }}));
+const args = ["-m", "moot", "mcp"];
+await use(new StdioClientTransport({{ command: {sys.executable!r}, args, env: process.env }}));
+""",
+        **told,
+    )
+
+
 def post(server: Served, body: Any, **headers: str) -> httpx2.Response:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     accepted = "application/json, text/event-stream"
@@ -248,6 +301,20 @@ def fuzzed(chance: random.Random, depth: int = 0) -> Any:
     return {chance.choice(names): fuzzed(chance, depth + 1) for _ in range(chance.randrange(4))}
 
 
+NEARLY: list[dict[str, Any]] = [
+    {"format": "wat"}, {"format": None}, {"format": {}}, {"format": "../duel"}, {"jury": 0},
+    {"jury": "three"}, {"jury": 1e400}, {"participants": "claude"}, {"participants": [1]},
+    {"participants": [{"wat": 1}]}, {"sources": [{"text": "x", "wat": 1}]}, {"sources": ["x"]},
+    {"participants": [{"name": "x", "agent": "\x00"}]}, {"options": {"rounds": -1}},
+    {"options": {"wat": 1}}, {"options": []}, {"max_cost_usd": 0}, {"max_cost_usd": "NaN"},
+    {"max_cost_usd": 1e-12}, {"key": ""}, {"key": "a b"}, {"key": "x" * 201},
+    {"motion": "x" * 4001},
+    {"motion": "\ud800" * 4001}, {"model": "claude"}, {"base_url": "http://evil.example"},
+    {"webhook": "http://evil.example"}, {"sources": [{"path": "/etc/passwd"}]},
+]  # fmt: skip
+"""A question that could be debated, with something else that is wrong, or not a field at all."""
+
+
 def test_bodies_that_no_client_sends(server: Served) -> None:
     """No error of ours, and no debate that nobody asked for."""
     before = len(server.http.get("/debates", params={"limit": 200}).json()["items"])
@@ -257,6 +324,8 @@ def test_bodies_that_no_client_sends(server: Served) -> None:
             "name": "start_debate", "arguments": fuzzed(chance)}}  # fmt: skip
         if number % 3 == 0:
             asked["params"]["arguments"] = {"motion": chance.choice(["", None, 1, [], {}, " "])}
+        elif number % 3 == 1:
+            asked["params"]["arguments"] = {"motion": "Should we?", **chance.choice(NEARLY)}
         if number % 2:
             asked[chance.choice(["params", "method", "id", "jsonrpc"])] = fuzzed(chance)
         if number % 5 == 0:
@@ -285,12 +354,26 @@ def test_a_council_of_ten_minutes_through_a_client_with_a_limit_of_one(tmp_path:
         async with engine(settings, speaker) as service:
             loop = asyncio.get_running_loop()
             begun = loop.time()
+            heard: list[float] = []
+
+            async def hear(progress: float, total: float | None, message: str | None) -> None:
+                heard.append(progress)
+
             asked = {"problem": "Move?", "output_type": "decision", **limits}
             async with Client(Server(service), read_timeout_seconds=60) as client:
                 ran = await call(client, "run_debate_mode", request=asked)
                 calls = 1
-                while not (done := await call(client, "wait_debate", id=ran["runId"]))["rests"]:
+                while True:
+                    waited = await client.call_tool(
+                        "wait_debate", {"id": ran["runId"]}, progress_callback=hear
+                    )
+                    done: Any = waited.structured_content
+                    if done["rests"]:
+                        break
                     calls += 1
+            assert heard[-1] == done["turns_done"] == done["turns_total"]
+            assert heard == sorted(set(heard))
+            assert len(heard) > done["turns_total"] / 2
             assert done["status"] == "completed"
             assert done["outcome"] == "decided"
             assert loop.time() - begun >= 590

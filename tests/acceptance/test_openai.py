@@ -4,7 +4,7 @@ LangChain and the SDK for Node. And through bodies that no client sends."""
 import asyncio
 import json
 import random
-import subprocess
+import re
 import threading
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,9 +17,11 @@ import pytest
 
 from moot.errors import ProviderAuthError, ProviderError
 from moot.ports import Call, Reply, Say
+from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker
+from tests import clients
 from tests.acceptance.test_http import Cast
-from tests.patience import seconds, until
+from tests.patience import seconds, soon, until
 from tests.served import Served, served
 from tests.stress import STRESS
 
@@ -465,34 +467,70 @@ def test_heartbeats_while_a_model_is_silent(scene: Scene, monkeypatch: pytest.Mo
             assert b"".join(parts)
 
 
+class Waiting(ScriptedSpeaker):
+    """Nobody says a word until all may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may = threading.Event()
+
+    async def speak(self, call: Call, say: Say) -> Reply:
+        self.in_flight += 1
+        while not self.may.is_set():
+            await asyncio.sleep(0.1)
+        self.in_flight -= 1
+        return await super().speak(call, say)
+
+
 @pytest.mark.parametrize("number", [12, pytest.param(200, marks=pytest.mark.stress("12 at once"))])
-def test_many_at_once_are_as_many_debates(tmp_path: Path, number: int) -> None:
-    with served(tmp_path / "home", speaker=Steady()) as server:
+@pytest.mark.parametrize("stream", [True, False])
+def test_many_at_once_are_as_many_debates_and_none_waits_for_another(
+    tmp_path: Path, number: int, stream: bool
+) -> None:
+    """With the limits that a server has by default: each has its first byte and its first speaker
+    while no debate can have ended, or even begun to speak."""
+    usual = {name: Settings.model_fields[name].default
+             for name in ("rate_per_second", "streams_per_client")}  # fmt: skip
+    speaker = Waiting()
+    with served(tmp_path / "home", speaker=speaker, **usual) as server:
 
-        async def ask() -> list[Any]:
-            client = openai.AsyncOpenAI(
-                base_url=f"{server.url}/v1", api_key="x", timeout=seconds(), max_retries=0
-            )
-            async with client:
-                return await asyncio.gather(
-                    *(
-                        client.chat.completions.create(
-                            model="moot/duel", messages=[{"role": "user", "content": f"Is it {n}?"}]
-                        )
-                        for n in range(number)
-                    )
-                )
+        async def ask(http: httpx2.AsyncClient, at: int) -> str:
+            said = [{"role": "user", "content": f"Is it {at}?"}]
+            body = {"model": "moot/duel", "messages": said, "stream": stream}
+            async with http.stream("POST", "/v1/chat/completions", json=body) as answer:
+                parts = answer.aiter_raw()
+                first = await anext(parts)
+                began.add(at)
+                return (first + b"".join([part async for part in parts])).decode()
 
-        answers = asyncio.run(ask())
-        assert len({answer.id for answer in answers}) == number
-        assert all(answer.moot["status"] == "completed" for answer in answers)
+        async def let_go() -> None:
+            await soon(lambda: len(began) == number and speaker.in_flight == number)
+            speaker.may.set()
+
+        async def all_of_them() -> list[str]:
+            limits = httpx2.Limits(max_connections=None)
+            async with httpx2.AsyncClient(
+                base_url=server.url, timeout=seconds(), limits=limits
+            ) as http:
+                asking = [ask(http, at) for at in range(number)]
+                letting_go = asyncio.create_task(let_go())
+                answers = await asyncio.gather(*asking)
+                await letting_go
+            return answers
+
+        began = set[int]()
+        answers = asyncio.run(all_of_them())
+        debates = {re.findall(r"debate_\w+", answer)[0] for answer in answers}
+        assert len(debates) == number
+        assert all('"status":"completed"' in answer for answer in answers)
+        assert len(speaker.calls) == 6 * number
 
 
-# --- other clients, each from its registry ---
+# --- other clients, each from its registry: `make clients` ---
 
 
 @pytest.mark.stress("OpenAI's SDK for Python and pydantic-ai")
-def test_langchain(scene: Scene, tmp_path: Path) -> None:
+def test_langchain(scene: Scene) -> None:
     text = question()
     script = f"""
 from langchain_openai import ChatOpenAI
@@ -503,18 +541,36 @@ assert plain.usage_metadata["total_tokens"] > 0
 streamed = "".join(chunk.content for chunk in model.stream({text!r}))
 assert streamed == plain.content, streamed
 """
-    uv = Path(".venv/bin/uv").absolute()
-    subprocess.run(
-        [uv, "run", "--no-project", "--with", "langchain-openai", "python", "-c", script],
-        check=True, cwd=tmp_path, timeout=600,
-    )  # fmt: skip
+    clients.python(script)
     one_debate(scene, text)
 
 
 @pytest.mark.stress("OpenAI's SDK for Python and pydantic-ai")
-def test_the_sdk_for_node(scene: Scene, tmp_path: Path) -> None:
+def test_newer_versions_of_openais_sdk_and_pydantic_ai(scene: Scene) -> None:
+    """As a user installs them today, apart from what moot itself is locked to."""
     text = question()
-    (tmp_path / "ask.mjs").write_text(f"""
+    script = f"""
+from openai import OpenAI
+from pydantic_ai import Agent
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+url = "{scene.server.url}/v1"
+said = [{{"role": "user", "content": {text!r}}}]
+with OpenAI(base_url=url, api_key="x") as client:
+    plain = client.chat.completions.create(model="moot/council", messages=said)
+    content = plain.choices[0].message.content
+provider = OpenAIProvider(base_url=url, api_key="x")
+agent = Agent(OpenAIChatModel("moot/council", provider=provider))
+assert agent.run_sync({text!r}).output.strip() == content.strip()
+"""
+    clients.python(script)
+    one_debate(scene, text)
+
+
+@pytest.mark.stress("OpenAI's SDK for Python and pydantic-ai")
+def test_the_sdk_for_node(scene: Scene) -> None:
+    text = question()
+    clients.node(f"""
 import OpenAI from "openai";
 const client = new OpenAI({{ baseURL: "{scene.server.url}/v1", apiKey: "x" }});
 const messages = [{{ role: "user", content: {json.dumps(text)} }}];
@@ -526,9 +582,9 @@ for await (const chunk of await client.chat.completions.create({{ ...asked, stre
 if (!plain.choices[0].message.content.startsWith("**")) throw new Error("no outcome");
 if (streamed !== plain.choices[0].message.content) throw new Error("another answer");
 if (!(plain.usage.total_tokens > 0)) throw new Error("no usage");
+const models = (await client.models.list()).data.map((model) => model.id);
+if (!models.includes("moot/council")) throw new Error("no models");
+const wrong = await client.chat.completions.create({{ ...asked, model: "gpt-5" }}).catch((e) => e);
+if (!(wrong instanceof OpenAI.NotFoundError)) throw new Error("not refused");
 """)
-    bin_ = Path(".venv/bin").absolute()
-    environment = {"PATH": f"{bin_}:/usr/bin:/bin", "HOME": str(tmp_path)}
-    for command in (["npm", "install", "--silent", "openai"], ["node", "ask.mjs"]):
-        subprocess.run(command, check=True, cwd=tmp_path, env=environment, timeout=600)
     one_debate(scene, text)

@@ -16,11 +16,13 @@ import pytest
 from nbclient import NotebookClient
 
 import moot
+from moot.core.jury import SIDES
 from moot.ports import Call, Reply, Say
 from moot.settings import Settings
-from moot.testing.speaker import ScriptedSpeaker
+from moot.testing.speaker import ScriptedSpeaker, plain
 from tests import patience, services
 from tests.acceptance.test_command_line import environment, eventually, hear_interrupts
+from tests.integration.juries import ballot
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.DOTALL)
@@ -45,19 +47,20 @@ def test_the_examples_run_in_a_script(tmp_path: Path) -> None:
     code = "\n".join(f"exec({without_vendors(block)!r}, {{}})" for block in BLOCKS)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], env=environment(tmp_path), text=True,
-        capture_output=True, timeout=patience.seconds(), check=False,
+        capture_output=True, timeout=patience.seconds(), check=False, input="I doubt it.\n" * 3,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(BLOCKS) == 6
-    for said in (str(tmp_path), "Ada: ", "completed", "Should we ship on Mondays? completed",
-                 "ended_by_user", "'owner':"):  # fmt: skip
+    assert len(BLOCKS) == 8
+    for said in ("Me: ", str(tmp_path), "Ada: ", "undecided No model spoke", "completed",
+                 "ended_by_user", "'owner':",
+                 "Should we ship on Mondays? completed"):  # fmt: skip
         assert said in done.stdout
 
 
 def test_the_examples_run_in_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a real kernel, whose thread runs an event loop already."""
     cells = [without_vendors(code).replace("asyncio.run(main())", "await main()")
-             for code in BLOCKS]  # fmt: skip
+             .replace('input("Me: ")', '"I doubt it."') for code in BLOCKS]  # fmt: skip
     broken = "import moot\nmoot.run('')"
     book: Any = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(code) for code in (*cells, broken)]
@@ -88,10 +91,13 @@ moot.run(5)
 moot.run("Why?", nothing=1)
 moot.council("Why?", jury="three")
 length: str = moot.run("Why?").turns
+sure: bool = moot.judge("Why?").answer
 for turn in moot.debate("Why?"):
     turn.nothing
 """
-RIGHT = """import moot
+RIGHT = """from pathlib import Path
+
+import moot
 
 
 def words(motion: str) -> int:
@@ -104,7 +110,8 @@ def words(motion: str) -> int:
 async def decide(problem: str) -> str | None:
     council: moot.Finished = await moot.acouncil(problem, jury=3, model="claude")
     verdict = council.verdict
-    return str(verdict["selected"]) if verdict else None
+    judged: moot.Judged = await moot.ajudge(problem, jurors=["claude"], sources=[Path("a.md")])
+    return str(verdict["selected"]) if verdict and judged.answer != "no" else None
 """
 
 
@@ -124,7 +131,7 @@ def test_a_strict_type_checker_accepts_the_examples(tmp_path: Path) -> None:
         if one["severity"] == "error"
     ]
     assert {name for name, _ in found} == {"wrong.py"}, done.stdout
-    assert {line for _, line in found} == {3, 4, 5, 6, 8}
+    assert {line for _, line in found} == {3, 4, 5, 6, 7, 9}
 
 
 # --- turn by turn ---
@@ -188,7 +195,7 @@ def test_whoever_stops_reading_pauses_the_debate(tmp_path: Path) -> None:
 
 ENDLESS = """
 import moot
-from moot.testing.speaker import ScriptedSpeaker
+from moot.testing.speaker import ScriptedSpeaker, plain
 moot.run("Shall we?", format="duel", speaker=ScriptedSpeaker(seconds=3600))
 """
 
@@ -280,12 +287,50 @@ def test_a_result_is_shown_in_a_line_and_in_a_notebook(tmp_path: Path) -> None:
     assert repr(decided) == f"<moot council {decided.id}: completed, decided, 26 turns>"
 
 
+@pytest.mark.parametrize("answer", ["yes", "no", "undecided"])
+def test_a_jury_answers_yes_or_no(tmp_path: Path, answer: str) -> None:
+    """In the words of the debate's sides, with sources that are dicts; and shown as it was said."""
+    side = {"yes": SIDES[0], "no": SIDES[1]}.get(answer)
+
+    def say(call: Call) -> str | Reply:
+        if call.step.answer != "ballot":
+            return plain(call)
+        said = ballot(call, side)
+        return json.dumps(said if side else {**said, "choice": "undecided"})
+
+    note = {"title": "Rota", "text": "Nobody is there."}
+    judged = moot.judge(
+        MOTION, jury=3, sources=[note], settings=Settings(home=tmp_path, model="openai:scripted"),
+        speaker=ScriptedSpeaker(say),
+    )  # fmt: skip
+    assert judged.answer == answer
+    assert judged.debate.jury
+    assert len(judged.debate.jury.seats) == 3
+    assert [one.title for one in judged.debate.sources] == ["Rota"]
+    assert repr(judged) == f"<moot judge {judged.id}: {answer}. {judged.why}>"
+    page = judged._repr_html_()
+    assert page.startswith(f"<div><h4>{answer.capitalize()}</h4>")
+    assert page.index(answer.capitalize()) < page.index(f"<b>{MOTION}")
+    with pytest.raises(moot.InputError, match="two sides"):
+        moot.judge(MOTION, format="council", settings=settings(tmp_path))
+    with pytest.raises(moot.InputError, match="needs a question"):
+        moot.judge(" ", settings=settings(tmp_path))
+
+
 def test_the_names_are_listed_and_explained() -> None:
     assert {"run", "arun", "debate", "council", "acouncil", "rejudge", "open", "Turn"} <= set(
         dir(moot)
     )
     assert all(hasattr(moot, name) for name in moot.__all__)
-    for function in (moot.run, moot.arun, moot.council, moot.acouncil, moot.debate, moot.rejudge):
+    for function in (
+        moot.run,
+        moot.arun,
+        moot.council,
+        moot.acouncil,
+        moot.debate,
+        moot.rejudge,
+        moot.judge,
+    ):
         assert "jury" in (function.__doc__ or "")
     loaded = "import sys, moot; dir(moot); print([name for name in sys.modules if '.' in name])"
     done = subprocess.run(

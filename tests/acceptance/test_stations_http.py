@@ -817,7 +817,14 @@ def test_nothing_else_is_read_without_the_token(guarded: Served) -> None:
     paths = guarded.http.get("/openapi.json").json()["paths"]
     before, seen = state(guarded), 0
     for path, operations in paths.items():
-        path = path.format(debate_id=done, conversation_id=done, station_id=made, agent_id=known)
+        path = path.format(
+            debate_id=done,
+            conversation_id=done,
+            station_id=made,
+            agent_id=known,
+            source_id="S1",
+            link_id="a" * 12,
+        )
         for method in operations:
             answer = ANYONE.request(method, guarded.url + path, json={})
             if path.startswith("/on-air/"):

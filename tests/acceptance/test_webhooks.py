@@ -4,8 +4,8 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,16 @@ import pytest
 from typer.testing import CliRunner
 
 from moot.api import signing
-from moot.bootstrap import open_courier
+from moot.bootstrap import open_courier, open_service
 from moot.cli.main import app
 from moot.errors import InputError
 from moot.ports import Delivery
-from moot.settings import Settings
+from moot.settings import Settings, webhook_key
+from moot.store.deliveries import SqlDeliveries
+from moot.store.store import open_database
+from moot.testing.virtual import FrozenClock
 from moot.webhooks import courier as couriers
+from moot.webhooks.courier import Courier
 from moot.webhooks.receivers import load
 from tests.acceptance.test_http import Cast
 from tests.patience import until
@@ -32,8 +36,8 @@ SECRET = "a secret of some length"  # noqa: S105
 class Receiver(ThreadingHTTPServer):
     """Keeps each call that comes, and answers with what it is told to."""
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
         self.calls: list[tuple[dict[str, str], bytes]] = []
         self.statuses: list[int] = []  # of the next calls; then 204
         self.slow = 0.0
@@ -61,8 +65,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def receiving() -> Generator[Receiver]:
-    with Receiver() as receiver:
+def receiving(port: int = 0) -> Generator[Receiver]:
+    with Receiver(port) as receiver:
         thread = threading.Thread(target=receiver.serve_forever, args=(0.01,))
         thread.start()
         try:
@@ -183,9 +187,96 @@ def test_a_receiver_that_is_down_hears_of_it_once_it_is_up(
             assert (one.state, len(receiver.calls)) == ("delivered", 1)
 
 
+@asynccontextmanager
+async def couriers_of(
+    home: Path,
+) -> AsyncGenerator[tuple[Callable[[], Courier], SqlDeliveries, FrozenClock]]:
+    """Couriers without a server around them, in an hour that passes as the test says."""
+    settings = Settings(home=home)
+    async with open_service(settings):
+        pass
+    database = open_database(settings.database, 2)
+    deliveries, clock = SqlDeliveries(database), FrozenClock(time.time())
+    made: list[Courier] = []
+
+    def another() -> Courier:
+        made.append(Courier(home, deliveries, clock, webhook_key))
+        return made[-1]
+
+    try:
+        yield another, deliveries, clock
+    finally:
+        for courier in made:
+            await courier.close()
+        database.close()
+
+
+def test_a_receiver_that_is_down_for_an_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the waits as they are: it is asked less and less often, by whichever process is there,
+    and hears of it once, soon after it is up."""
+    monkeypatch.setattr(couriers, "WAITS", WAITS)
+    home = tmp_path / "home"
+    with receiving() as gone:
+        port = gone.server_address[1]
+    hook(home, f"http://127.0.0.1:{port}/hook")
+
+    async def use() -> None:
+        async with couriers_of(home) as (another, deliveries, clock):
+            await another().look()  # what happened before is not told
+            async with open_service(Settings(home=home), speaker=Cast()) as service:
+                made = await service.create("Ask: should we ship?", format="duel")
+                await service.wait(made.id)
+            began, asked = clock.now(), list[float]()
+            while clock.now() < began + 3600:
+                asked.append(round(clock.now() - began))
+                assert await another().look() == 1
+                assert await another().look() == 0  # not before its time
+                (one,) = await deliveries.newest(10)
+                assert (one.state, one.tries) == ("waiting", len(asked))
+                clock.tick(one.next_at - clock.now())
+            assert asked == [0, 5, 35, 155, 755, 2555]
+            await deliveries.take(clock.now(), clock.now() + couriers.LEASE_SECONDS)
+            clock.tick(couriers.LEASE_SECONDS - 1)  # by a process that died with it
+            assert await another().look() == 0
+            with receiving(port) as receiver:
+                clock.tick(1)
+                assert await another().look() == 1
+                (told,) = receiver.calls
+                assert abs(int(told[0]["webhook-timestamp"]) - clock.now()) <= 1
+                assert json.loads(told[1])["data"]["id"] == made.id
+                clock.tick(7 * 24 * 3600)
+                assert await another().look() == 0
+            (one,) = await deliveries.newest(10)
+            assert one.state == "delivered"
+
+    asyncio.run(use())
+
+
+def test_what_is_sent_again_does_not_wait_behind_others(tmp_path: Path, receiver: Receiver) -> None:
+    """A server that was down may have left any number that are due."""
+    home = tmp_path / "home"
+    hook(home, receiver.url)
+
+    async def use() -> None:
+        async with couriers_of(home) as (another, deliveries, clock):
+            for number in range(30):
+                state = "given_up" if number == 7 else "waiting"
+                await deliveries.add(
+                    Delivery(
+                        f"msg_{number}", "ops", "", "moot.test", "{}", state=state,
+                        created_at="2026-01-01T00:00:00Z", next_at=clock.now() - 1000 + number,
+                    )
+                )  # fmt: skip
+            assert (await another().resend("msg_7")).state == "delivered"
+
+    asyncio.run(use())
+
+
 def test_the_waits_grow_and_end() -> None:
     assert sorted(WAITS) == list(WAITS)
-    assert sum(WAITS) > 24 * 3600 / 2  # a receiver that is down for an hour is told after it
+    assert sum(WAITS) > 24 * 3600 / 2
     assert len(WAITS) < 20
 
 

@@ -289,6 +289,7 @@ def before_lists(conn: sqlalchemy.Connection) -> list[Debate]:
         formats = [dict(row) for row in new.execute("SELECT * FROM debate_formats")]
     since = {"number", "deaths", "tries", "not_before", "losses", "stalls", "received"}
     since |= {"outcome", "jury", "forked_from", "thinking_tokens", "waiting_for"}
+    since |= {"sources", "hide_sources_from"}
     old = [column for column in tables.runs.c if column.name not in since]
     for row in rows:
         for name in since:

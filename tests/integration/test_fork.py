@@ -6,7 +6,7 @@ import pytest
 
 from moot.core.debate import Debate
 from moot.engine.service import Service
-from moot.errors import InputError, StateError
+from moot.errors import InputError, NotFoundError, StateError
 from moot.ports import Once
 from moot.settings import Settings
 from moot.store.reindex import examine
@@ -129,5 +129,31 @@ def test_a_person_takes_over_a_seat(settings: Settings) -> None:
             await service.say(new.id, "I take over.")
             assert (await service.wait(new.id)).status == "completed"
             assert (await service.turns(new.id))[2].text == "I take over."
+
+    go(work())
+
+
+@pytest.mark.parametrize("verb", ["fork", "rejudge"])
+def test_a_debate_that_is_deleted_meanwhile_is_not_begun_from(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    async def work() -> None:
+        async with engine(settings, jury_speaker()) as service:
+            made = await service.create("m", format="duel", limits={"max_turns": 2})
+            whole = await service.wait(made.id)
+            read = service._store.events  # pyright: ignore[reportPrivateUsage]
+
+            async def deleted_first(debate_id: str, after: int = 0) -> Any:
+                if after == 0:
+                    await service.delete(debate_id)
+                return await read(debate_id, after)
+
+            monkeypatch.setattr(service._store, "events", deleted_first)  # pyright: ignore
+            fork = service.fork(whole.id, whole.last_seq - 1)
+            again = service.rejudge(whole.id, jury={"size": 1})
+            with pytest.raises(NotFoundError):
+                await (fork if verb == "fork" else again)
+            (again if verb == "fork" else fork).close()
+            assert not (await service.find()).debates
 
     go(work())

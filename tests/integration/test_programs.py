@@ -140,7 +140,8 @@ def test_claude_code_speaks(bench: Bench) -> None:
     flags = told["argv"][1:]
     assert flags[:3] == ["-p", "--output-format", "stream-json"]
     assert flags[flags.index("--tools") + 1] == ""
-    assert flags[flags.index("--model") + 1] == "opus"
+    assert flags[-1] == "--model=opus"
+    assert told["env"]["CLAUDE_CODE_SAFE_MODE"] == "1", "nothing of the user's is part of a debate"
     assert flags[flags.index("--effort") + 1] == "high"
     prompt = [message.text for message in call("claude-code").messages]
     assert all(text in told["stdin"] for text in prompt)
@@ -163,6 +164,25 @@ def test_codex_speaks(bench: Bench) -> None:
     assert card.input_price is None, "it reports no cost: that is unknown, not nothing"
 
 
+@pytest.mark.parametrize(("program", "plan"), [("claude-code", CLAUDE), ("codex", CODEX)])
+def test_the_name_of_a_model_is_never_an_option(bench: Bench, program: str, plan: Any) -> None:
+    """Whoever may name a model over HTTP must not be able to give a program its tools back."""
+    go(bench.speak(plan, f"{program}:--dangerously-skip-permissions"))
+    flags = bench.told["argv"][1:]
+    assert "--model=--dangerously-skip-permissions" in flags
+    assert "--dangerously-skip-permissions" not in flags
+
+
+def test_a_program_on_a_relative_path_is_found_from_where_moot_is(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(bench.folder.parent)
+    known = {"PATH": bench.folder.name, "HOME": str(bench.folder)}
+    bench.router = Router(Providers(environment=known), Understudy(0.0), bench.folder)
+    reply, _ = go(bench.speak(CLAUDE))
+    assert reply.text == "Well said."
+
+
 def test_a_structured_answer_is_asked_for_as_json(bench: Bench) -> None:
     said = {**RESULT, "result": '{"position": "yes"}'}
     schema = {"type": "object", "properties": {"position": {"type": "string"}}}
@@ -175,6 +195,7 @@ def test_a_structured_answer_is_asked_for_as_json(bench: Bench) -> None:
 ILL: list[tuple[str, list[tuple[str, Any]], type[ProviderError], str]] = [
     ("claude-code", [("hang", 0)], ProviderTimeoutError, "said nothing"),
     ("claude-code", [*CLAUDE[:2], ("hang", 0)], ProviderTimeoutError, "said nothing"),
+    ("claude-code", [("spawn", 0), ("hang", 0)], ProviderTimeoutError, "said nothing"),
     ("claude-code", [("say", "garbage\n{{{\n\n[1]\n")], ProviderUnavailableError, "without an"),
     ("claude-code", [("huge", 0)], ProviderInvalidError, "far more than"),
     ("claude-code", [("lines", 0)], ProviderInvalidError, "far more than"),

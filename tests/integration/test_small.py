@@ -9,6 +9,7 @@ import pytest
 from moot.bootstrap import open_service
 from moot.core.debate import Debate, Turn
 from moot.core.events import Delta
+from moot.errors import InputError, ProviderAuthError, ProviderError
 from moot.ports import Call, ModelCard
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker
@@ -92,3 +93,64 @@ def test_a_large_model_may_say_what_it_likes(settings: Settings) -> None:
     done, turns, (_, failed) = duel(settings, speaker)
     assert (done.usage.calls, failed) == (6, [])
     assert len({turn.text for turn in turns}) == 2
+
+
+HINDI = "क्या स्कूलों को स्मार्टफ़ोन पर प्रतिबंध लगाना चाहिए?"
+
+
+class Unable(ScriptedSpeaker):
+    """Models that know little: English, or a few hundred tokens."""
+
+    def card(self, model: str) -> ModelCard:
+        known = ("en",) if model == "openai:english" else ()
+        window = 600 if model == "openai:narrow" else 8_192
+        return ModelCard(model, window, 0.0, 0.0, languages=known)
+
+
+def pair(model: str) -> list[dict[str, str]]:
+    return [{"name": "Ada", "model": model}, {"name": "Ben", "model": "openai:large"}]
+
+
+def test_models_that_cannot_hold_a_debate_are_refused_before_it_is_made(settings: Settings) -> None:
+    async def work() -> None:
+        speaker = Unable(lambda call: f"{call.step.actor} speaks in round {call.step.round}.")
+        async with asyncio.timeout(30), open_service(settings, speaker=speaker) as service:
+            refused = (
+                (HINDI, pair("openai:english"), "cannot debate in Hindi"),
+                (HINDI, pair("openai:large|openai:english"), "cannot debate in Hindi"),
+                ("Should we?", pair("openai:narrow"), "a window of 1,[0-9]00 tokens or more"),
+            )
+            for motion, seats, words in refused:
+                with pytest.raises(InputError, match=words):
+                    await service.create(motion, format="duel", participants=seats)
+            assert not (await service.find()).debates
+            assert not [*settings.home.glob("**/transcript*")]
+
+            made = await service.create(HINDI, format="duel", participants=pair("openai:large"))
+            await service.wait(made.id)
+            changed = {"participants": [{"id": "ada", "model": "openai:english"}]}
+            with pytest.raises(InputError, match="Ada speaks with openai:english"):
+                await service.fork(made.id, 3, changes=changed)
+            with pytest.raises(InputError, match="Juror 1 speaks with openai:english"):
+                await service.rejudge(made.id, jury={"size": 1, "models": ["openai:english"]})
+            assert len((await service.find()).debates) == 1
+
+    asyncio.run(work())
+
+
+def test_another_model_for_a_failed_speaker_must_know_the_language(settings: Settings) -> None:
+    def script(call: Call) -> str | ProviderError:
+        return ProviderAuthError("No.") if call.model == "openai:large" else "बोलता हूँ।"
+
+    async def work() -> None:
+        speaker = Unable(script)
+        async with asyncio.timeout(30), open_service(settings, speaker=speaker) as service:
+            made = await service.create(HINDI, format="duel", participants=pair("openai:large"))
+            async for _ in service.follow(made.id):
+                if (await service.get(made.id)).status == "paused":
+                    break
+            with pytest.raises(InputError, match="Ada speaks with openai:english"):
+                await service.retry(made.id, "openai:english")
+            assert (await service.get(made.id)).status == "paused", "nothing was changed"
+
+    asyncio.run(work())

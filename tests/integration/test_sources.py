@@ -189,8 +189,14 @@ def test_bad_sources_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=says):
             run(tmp_path / "home", ScriptedSpeaker(lambda _: "x"), sources=given)
-    with pytest.raises(InputError, match="not from 'host'"):
-        run(tmp_path / "home", ScriptedSpeaker(lambda _: "x"), hide_sources_from=["host"])
+    for field, wrong, says in (
+        ("hide_sources_from", ["host"], "not from 'host'"),
+        ("hide_sources_from", False, "must be a list"),
+        ("hide_sources_from", "judge", "must be a list"),
+        ("allow_secrets", "false", "true or false"),
+    ):
+        with pytest.raises(InputError, match=says):
+            run(tmp_path / "home", ScriptedSpeaker(lambda _: "x"), **{field: wrong})
 
 
 def test_a_council_cites_passages_in_its_packet(tmp_path: Path) -> None:

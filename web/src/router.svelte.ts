@@ -6,11 +6,16 @@ export type Route =
   | { name: 'agents' | 'stations' | 'settings' | 'example' }
   | { name: 'station'; id: string }
   | { name: 'air'; station: string; debate: string | null }
+  | { name: 'guest'; id: string }
+  | { name: 'compare'; one: string; other: string | null }
   | { name: 'lost' }
 
 const DEBATE = /^\/d\/([\w-]+)(?:\/(outcome|replay))?\/?$/
 const STUDIO = /^\/studio\/(?:(agents|settings)|stations(?:\/([\w-]+))?)\/?$/
 const AIR = /^\/air\/([\w-]+)(?:\/([\w-]+))?\/?$/
+
+const GUEST = /^\/guest\/([\w-]+)\/?$/
+const COMPARE = /^\/compare\/([\w-]+)(?:\/([\w-]+))?\/?$/
 
 function parse(path: string, search = ''): Route {
   if (path === '/') return { name: 'home' }
@@ -18,6 +23,10 @@ function parse(path: string, search = ''): Route {
   if (path === '/new') return { name: 'new', step: new URLSearchParams(search).get('step') === '2' ? 2 : 1 }
   const found = DEBATE.exec(path)
   if (found?.[1]) return { name: (found[2] as 'outcome' | 'replay' | undefined) ?? 'debate', id: found[1] }
+  const guest = GUEST.exec(path)
+  if (guest?.[1]) return { name: 'guest', id: guest[1] }
+  const compared = COMPARE.exec(path)
+  if (compared?.[1]) return { name: 'compare', one: compared[1], other: compared[2] ?? null }
   const air = AIR.exec(path)
   if (air?.[1]) return { name: 'air', station: air[1], debate: air[2] ?? null }
   const studio = STUDIO.exec(path)
@@ -85,6 +94,7 @@ export const paths = {
   turn: (id: string, number: number) => `/d/${id}#turn-${number}`,
   outcome: (id: string) => `/d/${id}/outcome`,
   replay: (id: string) => `/d/${id}/replay`,
+  compare: (one: string, other?: string) => `/compare/${one}${other ? `/${other}` : ''}`,
   example: '/example',
   settings: '/studio/settings',
   agents: '/studio/agents',

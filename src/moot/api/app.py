@@ -21,6 +21,7 @@ from moot.api import (
     health,
     hooks,
     library,
+    link_routes,
     on_air,
     openai_routes,
     openapi,
@@ -31,7 +32,7 @@ from moot.api import (
 from moot.api.common import Context, Figures
 from moot.api.hub import Shown
 from moot.api.page import add_page
-from moot.api.security import Gate
+from moot.api.security import Gate, Guest
 from moot.api.server import Server, config, more_files
 from moot.api.stream import Streams
 from moot.bootstrap import open_service
@@ -97,6 +98,7 @@ def _routes() -> FastAPI:
         event_routes,
         agent_routes,
         source_routes,
+        link_routes,
         station_routes,
         hooks,
         on_air,
@@ -117,7 +119,9 @@ def describe() -> dict[str, Any]:
     return _routes().openapi()
 
 
-def gated(app: ASGIApp, settings: Settings, host: str, metrics: Metrics) -> Gate:
+def gated(
+    app: ASGIApp, settings: Settings, host: str, metrics: Metrics, guest: Guest | None = None
+) -> Gate:
     return Gate(
         app,
         host=host,
@@ -126,6 +130,7 @@ def gated(app: ASGIApp, settings: Settings, host: str, metrics: Metrics) -> Gate
         signed_hooks=settings.hook_key is not None,
         rate=settings.rate_per_second,
         note=metrics.request,
+        guest=guest,
     )
 
 
@@ -171,7 +176,7 @@ async def serve(
             readers=lambda: streams.readers,
         )
         app = make_app(Context(service, settings, streams, metrics, figures))
-        whole = gated(_beside(app, beside), settings, host, metrics)
+        whole = gated(_beside(app, beside), settings, host, metrics, service.links.guest)
         server = Server(config(whole, settings.trusted_proxies), ready, streams.close)
         await server.serve(sockets=[sock])
 

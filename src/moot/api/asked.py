@@ -214,10 +214,25 @@ class SayAsked(Asked):
     """What a person says."""
 
     model_config = _like({"text": "What would it cost?"})
-    text: Annotated[str, Field(min_length=1, max_length=MAX_WORDS)]
+    text: Annotated[str | None, Field(min_length=1, max_length=MAX_WORDS)] = None
+    answer: Annotated[
+        dict[str, Any] | None,
+        Field(description="Instead of a text: the fields that GET /debates/{id}/asked names."),
+    ] = None
     seat: Annotated[
         Slug | None,
         Field(description="For this human seat, or not at all; without it, perhaps as a note."),
+    ] = None
+    note: Annotated[bool, Field(description="As a note, whosever turn it is.")] = False
+
+
+class LinkAsked(Asked):
+    """For whom a link is."""
+
+    model_config = _like({"seat": None})
+    seat: Annotated[
+        Slug | None,
+        Field(description="The human seat that its holder speaks for. Without it: read-only."),
     ] = None
 
 

@@ -56,7 +56,7 @@ class Context:
         return self.metrics.text()
 
 
-def _context(request: Request) -> Context:
+async def _context(request: Request) -> Context:
     return request.app.state.context
 
 
@@ -94,7 +94,7 @@ class JsonRoute(APIRoute):
 _WORDS = {
     400: "Not a request that can be understood",
     401: "A token, or the signature of a webhook, is needed",
-    403: "Pages of another site may not ask this",
+    403: "Pages of another site may not ask this, nor may whoever has a link to one debate",
     404: "There is none of that id",
     408: "The body did not come in time",
     409: "The debate's state does not allow it, or the key was used for another request",

@@ -20,6 +20,7 @@ from moot.api.asked import (
     SayAsked,
 )
 from moot.api.common import SAVED, DebateId, Moot, Routes, as_file, as_json
+from moot.api.guests import link_of
 from moot.api.problems import ProblemError
 from moot.core import debate as core
 from moot.core.course import Plan
@@ -32,7 +33,7 @@ from moot.ports import Once, Search
 from moot.render.export import MEDIA_TYPES, Kind
 from moot.wire import codec
 from moot.wire.outcome_shapes import NotedOutcome, Replay, Report, Verdict
-from moot.wire.shapes import Debate, ListedDebate
+from moot.wire.shapes import AskedNow, Debate, ListedDebate, Slug
 
 BLANKS = " \t"  # what may stand around a header's value
 BEYOND = 2**31 - 1  # no log is that long
@@ -276,16 +277,38 @@ async def delete_debate(
 
 @routes("POST /debates/{debate_id}/say", Debate, 409, status=202)
 async def say_in_debate(
-    moot: Moot, debate_id: DebateId, asked: SayAsked, key: Key = None
+    moot: Moot, request: Request, debate_id: DebateId, asked: SayAsked, key: Key = None
 ) -> Response:
     """Speak: for a human seat whose turn it is, else as a note
 
     Everyone who speaks after a note hears it; it does not move the cursor. With an Idempotency-Key,
     the same words count once, however often they come.
     """
-    once = _once(key, f"say {debate_id}", asked.model_dump())
-    said = moot.service.say(debate_id, asked.text, seat=asked.seat, once=once)
+    seat, link = asked.seat, link_of(request.scope)
+    if link:
+        if asked.note or seat not in (None, link.seat):
+            raise ProblemError(403, f"This link is for {link.seat} alone.", code="HTTP_ERR_GUEST")
+        seat, key = link.seat, key and f"{link.id} {key}"  # never a note, and never another's key
+    once = _once(key, f"say {debate_id}", {**asked.model_dump(), "seat": seat})
+    if asked.text is None and asked.answer is None:
+        raise InputError("Say something: text is missing.", "text")
+    said = moot.service.say(
+        debate_id, asked.text or "", answer=asked.answer, seat=seat, note=asked.note, once=once
+    )
     return _shown(await said, 202)
+
+
+@routes("GET /debates/{debate_id}/asked", AskedNow, 422)
+async def get_asked(
+    moot: Moot,
+    request: Request,
+    debate_id: DebateId,
+    seat: Annotated[Slug | None, Query(description="Of this human seat, or else of any.")] = None,
+) -> Response:
+    """What a person is asked for, if it is their turn"""
+    link = link_of(request.scope)
+    found = await moot.service.asked(debate_id, seat=link.seat if link and link.seat else seat)
+    return as_json({"asked": found and codec.plain(found)})
 
 
 def _verb(name: str, summary: str) -> None:

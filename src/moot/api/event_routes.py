@@ -7,6 +7,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from moot.api.common import Context, DebateId, Moot, refusals
 from moot.api.debate_routes import last_heard
+from moot.api.guests import link_of
 from moot.api.security import client_of
 from moot.api.stream import EventStream
 from moot.core.debate import Debate
@@ -64,6 +65,7 @@ def stream_of(
         reset=beyond,
         over=over,
         on_air=on_air,
+        link=link_of(request.scope),
     )
     return EventStream(client, pour)
 

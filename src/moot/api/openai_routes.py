@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import time
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing, suppress
 from typing import Any, TypeVar
@@ -68,7 +67,7 @@ async def complete(moot: Moot, request: Request) -> Response:
     chat = openai_asked.read(await request.body())
     client = client_of(request.scope)
     moot.streams.admit(client)
-    began = time.monotonic()
+    began = _now()
     asking = asyncio.create_task(_begin(moot, chat, _key(request, chat)))
     asking.add_done_callback(_heard)
     link = f"{request.base_url}d/"
@@ -147,9 +146,9 @@ async def _plain(moot: Context, chat: Chat, asking: Awaitable[Debate], link: str
 async def _rested(moot: Context, debate_id: str) -> Debate:
     """The debate once it rests and its report is made, or as it stands when nobody waits longer."""
     waiting = asyncio.create_task(moot.service.wait(debate_id))
-    until = time.monotonic() + LONGEST_SECONDS
+    until = _now() + LONGEST_SECONDS
     try:
-        while not moot.streams.closed and time.monotonic() < until:
+        while not moot.streams.closed and _now() < until:
             if (await asyncio.wait({waiting}, timeout=TICK_SECONDS))[0]:
                 return waiting.result()
         return await moot.service.get(debate_id)
@@ -209,21 +208,21 @@ async def _streamed(
 
 async def _progress(moot: Context, debate: Debate) -> AsyncGenerator[str]:
     """What is said, turn by turn; an empty text now and then while nobody has finished."""
-    until, beat = time.monotonic() + LONGEST_SECONDS, time.monotonic() + BEAT_SECONDS
+    until, beat = _now() + LONGEST_SECONDS, _now() + BEAT_SECONDS
     async with aclosing(moot.service.follow(debate.id)) as events:
         pending = asyncio.ensure_future(anext(events, None))
         try:
-            while not moot.streams.closed and time.monotonic() < until:
+            while not moot.streams.closed and _now() < until:
                 if not (await asyncio.wait({pending}, timeout=TICK_SECONDS))[0]:
-                    if time.monotonic() >= beat:
-                        beat = time.monotonic() + BEAT_SECONDS
+                    if _now() >= beat:
+                        beat = _now() + BEAT_SECONDS
                         yield ""
                     continue
                 if (event := pending.result()) is None:
                     return
                 pending = asyncio.ensure_future(anext(events, None))
                 if said := _spoken(debate, event):
-                    beat = time.monotonic() + BEAT_SECONDS
+                    beat = _now() + BEAT_SECONDS
                     yield said
         finally:
             pending.cancel()
@@ -265,9 +264,13 @@ class Answer(StreamingResponse):
             await super().__call__(scope, receive, bounded)
 
 
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
 async def _soon(task: "asyncio.Task[T]", began: float) -> T | None:
     """What comes of it, if that is known before the first byte is due."""
-    left = max(0.0, began + FIRST_BYTE_SECONDS - time.monotonic())
+    left = max(0.0, began + FIRST_BYTE_SECONDS - _now())
     done, _ = await asyncio.wait({task}, timeout=left)
     return task.result() if done else None
 

@@ -15,12 +15,13 @@ from moot.api.problems import ProblemError
 
 ROUTES = (
     "/", "/new", "/example", "/d/{debate_id}", "/d/{debate_id}/outcome", "/d/{debate_id}/replay",
+    "/compare/{debate_id}", "/compare/{debate_id}/{other_id}",
     "/studio/agents", "/studio/settings", "/studio/stations", "/studio/stations/{station_id}",
-    "/air/{station_id}", "/air/{station_id}/{debate_id}",
+    "/guest/{debate_id}", "/air/{station_id}", "/air/{station_id}/{debate_id}",
 )  # fmt: skip
 """What the page shows by itself; each is answered with the same document."""
 PUBLIC = ("/", "/new", "/example")
-PUBLIC_UNDER = ("/d/", "/studio/", "/air/", "/assets/")
+PUBLIC_UNDER = ("/d/", "/guest/", "/compare/", "/studio/", "/air/", "/assets/")
 """Paths that hold no debate and need no token: a browser sends none when it opens a page."""
 SCREENS = (
     (re.compile(r"/debates"), "/"),

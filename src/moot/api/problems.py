@@ -43,6 +43,7 @@ CODES = {
 """Of what goes wrong before a debate is concerned; the rest have codes of their own."""
 NOUNS = {
     "agent_id": ("agent", "GET /agents shows what there is."),
+    "link_id": ("link", "GET /debates/{debate_id}/links shows what there is."),
     "station_id": ("station", "GET /stations shows what there is."),
     "conversation_id": ("conversation", "GET /stations/{station_id}/conversations has them."),
 }

@@ -11,14 +11,16 @@ import re
 import socket
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from moot.api import problems
+from moot.api import guests, problems
 from moot.api.page import is_public, to_screen
 from moot.api.problems import ProblemError
+from moot.core.link import PREFIX, Link
 from moot.core.sources import MAX_UPLOAD
+from moot.errors import MootError
 
 log = logging.getLogger("moot.http")
 
@@ -48,6 +50,8 @@ POLICY = (
 
 Note = Callable[[str, str, int, float], None]
 """Takes a request's route, method, status and seconds."""
+Guest = Callable[[str], Awaitable[Link | None]]
+"""The link that a token is of; None if there is none."""
 
 
 class Gate:
@@ -63,6 +67,7 @@ class Gate:
         signed_hooks: bool = False,
         rate: float = 0.0,
         note: Note | None = None,
+        guest: Guest | None = None,
     ) -> None:
         self._app = app
         self._loopback = is_loopback(host)
@@ -73,6 +78,7 @@ class Gate:
         self._signed_hooks = signed_hooks
         self._rates = Rates(rate)
         self._note = note
+        self._guest = guest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -80,14 +86,15 @@ class Gate:
         passage = Passage(scope, send)
         try:
             screen = to_screen(scope["method"], scope["path"], scope["headers"])
-            self._check(scope, is_open=screen is not None)  # a redirect gives nothing away
+            self._check(scope)
+            await self._admit(scope, is_open=screen is not None)  # a redirect gives nothing away
             await (screen or self._app)(scope, Body(scope, receive), passage.send)
         except ProblemError as refused:
             await problems.refusal(refused, scope["path"])(scope, receive, passage.send)
         finally:
             self._tell(scope, passage)
 
-    def _check(self, scope: Scope, *, is_open: bool) -> None:
+    def _check(self, scope: Scope) -> None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         if sum(name == b"host" for name, _ in scope["headers"]) != 1:
             raise ProblemError(400, "A request has one Host header.")
@@ -96,8 +103,31 @@ class Gate:
         origins = [value for name, value in scope["headers"] if name == b"origin"]
         self._check_origins(host, [origin.decode("latin-1") for origin in origins])
         self._rates.check(client_of(scope))
-        if not is_open and not self._is_open(scope["method"], scope["path"]):
-            self._check_token(headers.get(b"authorization", b"").decode("latin-1"))
+
+    async def _admit(self, scope: Scope, *, is_open: bool) -> None:
+        """Who has the token of a link is a guest, whatever they ask for."""
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        given = headers.get(b"authorization", b"").decode("latin-1")
+        scheme, _, token = given.partition(" ")
+        token = token.strip()
+        if self._guest and scheme.lower() == "bearer" and token.startswith(PREFIX):
+            guests.let_in(scope, await self._link(self._guest, token))
+        elif not is_open and not self._is_open(scope["method"], scope["path"]):
+            self._check_token(given)
+
+    async def _link(self, guest: Guest, token: str) -> Link:
+        try:
+            link = await guest(token)
+        except MootError as error:
+            raise ProblemError(503, error.message, code=error.code) from None
+        if link is None:
+            raise ProblemError(
+                401,
+                "This link was revoked, or is not whole. Ask whoever gave it to you for another.",
+                {"WWW-Authenticate": 'Bearer realm="moot"'},
+                "HTTP_ERR_LINK",
+            )
+        return link
 
     def _is_open(self, method: str, path: str) -> bool:
         """Whether a call needs no token: it gives nothing away, or its route checks a signature."""

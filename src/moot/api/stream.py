@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from moot.api.hub import Channel, Feed, Frame, Ring, Shown
 from moot.api.problems import ProblemError
 from moot.api.server import TRANSPORT
+from moot.core.link import Link
 from moot.engine.service import Service
 from moot.errors import MootError, NotFoundError
 
@@ -27,6 +28,9 @@ Its system and ours hold some seconds of text before it is."""
 TICK_SECONDS = 0.5
 GATE_SECONDS = 2.0
 """How long an audience may go on hearing a station that was made private."""
+GUEST_SECONDS = 0.4
+"""How often it is looked whether the links of guests who listen were revoked, and the longest that
+such a look may take."""
 GOODBYE_SECONDS = 1.0
 SEND_BYTES = 64 * 1024
 SYSTEM_BYTES = 16 * 1024
@@ -138,10 +142,12 @@ class Streams:
         self._channels: dict[tuple[str, bool], Channel] = {}  # by debate, and for whom
         self._readers: dict[Reader, Ring] = {}
         self._clients: Counter[str] = Counter()
+        self._guests: dict[Reader, str] = {}  # each with its link
         self._feed = Feed(service, shown)
         self.closed = False
         self._task = asyncio.create_task(self._tick(), name="moot-streams")
         self._gatekeeper = asyncio.create_task(self._keep_gate(), name="moot-on-air")
+        self._host = asyncio.create_task(self._keep_guests(), name="moot-guests")
 
     @property
     def readers(self) -> int:
@@ -152,6 +158,7 @@ class Streams:
         self.closed = True
         self._task.cancel()
         self._gatekeeper.cancel()
+        self._host.cancel()
         self._feed.close()
         for ring in [self._feed, *self._channels.values()]:
             ring.release()
@@ -183,16 +190,20 @@ class Streams:
         reset: bool,
         over: bool,
         on_air: bool = False,
+        link: Link | None = None,
     ) -> None:
         """Carry one reader through a debate, from what it has heard to the end. `on_air`: it is
-        told what an audience may hear."""
+        told what an audience may hear. `link`: only as long as that is not revoked."""
         key = (debate_id, on_air)
         channel = self._channels.get(key)
         if channel is None:
             channel = self._channels[key] = Channel(self._service, debate_id, on_air=on_air)
+        if link:
+            self._guests[reader] = link.id
         try:
             await self._run(reader, channel, _follow(self, reader, channel, after, reset, over))
         finally:
+            self._guests.pop(reader, None)
             if not channel.readers:
                 channel.close()
                 del self._channels[key]
@@ -243,6 +254,25 @@ class Streams:
             return False
         except MootError:  # the database is away: it is asked again in a moment
             return True
+
+    async def _keep_guests(self) -> None:
+        while True:
+            await asyncio.sleep(GUEST_SECONDS)
+            await self.look_at_guests()
+
+    async def look_at_guests(self) -> None:
+        """Let go of readers whose link was revoked, in whichever process. If that cannot be told
+        in time, they are let go too: those who may come back do."""
+        if not self._guests:
+            return
+        asked = dict(self._guests)
+        living: set[str] = set()
+        with suppress(MootError, TimeoutError):
+            async with asyncio.timeout(GUEST_SECONDS):
+                living = await self._service.links.living(set(asked.values()))
+        for reader, link in asked.items():
+            if link not in living and reader in self._guests:
+                reader.cut()
 
     async def _tick(self) -> None:
         while True:

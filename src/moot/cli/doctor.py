@@ -233,8 +233,8 @@ def _default(found: list[ProviderStatus], ring: Sequence[str]) -> Finding:
         named = {bare(one).partition(":")[0] for one in ring}
         return Finding("default", named <= works, words, needed=False)
     if local.model == UNDERSTUDY:
-        keyed = [status.provider for status in found if status.works and status is not local]
-        why = f"MOOT_MODEL is local: unset it to use {', '.join(keyed)}." if keyed else HINT
+        others = [status.provider for status in found if status.works and status is not local]
+        why = f"To use {' or '.join(others)}, name it in MOOT_MODEL." if others else HINT
         words = f"a seat without a model takes the understudy, which is not a model. {why}"
         return Finding("default", True, words, needed=False)
     words = f"a seat without a model takes local, which is {local.model}"

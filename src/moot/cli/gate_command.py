@@ -1,6 +1,10 @@
 """`moot gate`: a question with yes or no for an answer, as the exit code that a pipeline reads."""
 
 import asyncio
+import sys
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,6 +12,7 @@ import typer
 
 from moot.cli.ask import Json, print_json
 from moot.cli.quiet import loading
+from moot.cli.run_commands import AllowSecrets, SourceGiven
 from moot.errors import InputError, MootError
 
 if TYPE_CHECKING:
@@ -15,12 +20,14 @@ if TYPE_CHECKING:
     from moot.outcome.gate import Policy, Ruling
     from moot.ports import Moot
 
+EXIT_UNTOLD = 2
+"""Whatever was decided: nobody could be told of it."""
 PolicyFile = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="A TOML file: question, format, jury, jurors, passes, max_cost_usd, max_total_tokens. "
-        "Options win over it.",
+        help="A TOML file: question, sources, format, jury, jurors, passes, max_cost_usd, "
+        "max_total_tokens. Options win over it; --source adds to its sources.",
     ),
 ]
 Summary = Annotated[
@@ -49,6 +56,8 @@ def gate(
         str | None, typer.Option("--model", "-m", metavar="MODEL", help="The model of every seat.")
     ] = None,
     policy: PolicyFile = None,
+    source: SourceGiven = None,
+    allow_secrets: AllowSecrets = False,
     max_cost_usd: Annotated[float | None, typer.Option(help="Its budget.")] = None,
     summary: Summary = None,
     comment: Comment = None,
@@ -61,31 +70,59 @@ def gate(
     """
     with loading():
         from moot.outcome.gate import Ruling
-        from moot.render import gate_text
 
     given = {"question": question, "jury": jury, "jurors": juror, "max_cost_usd": max_cost_usd}
-    asked, held, answer = question or "", None, ""
+    told = Told(question or "", Ruling("undecided", ""))
     try:
-        wanted = _policy(policy, given)
-        asked = wanted.question
-        ruling, held, answer = asyncio.run(_held(wanted, model))
+        wanted = _policy(policy, given, source or [])
+        told = replace(told, question=wanted.question)
+        more = {"allow_secrets": True} if allow_secrets else {}
+        told = asyncio.run(_held(wanted, model, more))
     except MootError as error:
-        ruling = Ruling("undecided", error.message)
-    text = gate_text.summary(asked or "?", ruling, answer, held.id if held else "")
+        told = replace(told, ruling=Ruling("undecided", error.message))
+    except (
+        Exception
+    ) as error:  # a bug of ours is no answer, and Python's own exit code would be one
+        traceback.print_exc()
+        told = replace(told, ruling=Ruling("undecided", f"moot failed: {type(error).__name__}."))
+    try:
+        _tell(told, summary, comment, as_json=json)
+    except OSError as error:  # a broken pipe, too, which other commands take for success
+        with suppress(OSError):
+            typer.echo(f"moot: what the gate says cannot be written: {error}", err=True)
+        raise typer.Exit(EXIT_UNTOLD) from None
+    raise typer.Exit(told.ruling.exit_code)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a gate has to say."""
+
+    question: str
+    ruling: "Ruling"
+    debate: "Debate | None" = None
+    answer: str = ""  # what the debate came to, as Markdown
+
+
+def _tell(told: Told, summary: Path | None, comment: Path | None, *, as_json: bool) -> None:
+    from moot.render import gate_text
+
+    debate_id = told.debate.id if told.debate else ""
+    text = gate_text.summary(told.question or "?", told.ruling, told.answer, debate_id)
     if summary:
         with summary.open("a", encoding="utf-8", errors="replace") as file:
             file.write(text)
     if comment:
         comment.write_text(gate_text.comment(text), "utf-8", "replace")
-    if json:
-        print_json(_document(asked, ruling, held))
+    if as_json:
+        print_json(_document(told))
     else:
         typer.echo(text)
-    raise typer.Exit(ruling.exit_code)
+    sys.stdout.flush()
 
 
-def _policy(file: Path | None, given: dict[str, Any]) -> "Policy":
-    """The file's, with what the command says instead."""
+def _policy(file: Path | None, given: dict[str, Any], sources: list[str]) -> "Policy":
+    """The file's, with what the command says instead, and its sources besides."""
     from moot.outcome import gate
 
     fields: dict[str, Any] = {}
@@ -96,24 +133,19 @@ def _policy(file: Path | None, given: dict[str, Any]) -> "Policy":
             raise InputError(f"{file} cannot be read: {error.strerror}.", "policy") from None
         except UnicodeDecodeError:
             raise InputError(f"{file} is not text in UTF-8.", "policy") from None
+    fields["sources"] = [*fields.get("sources", []), *sources]
     return gate.policy({**fields, **{name: one for name, one in given.items() if one is not None}})
 
 
-async def _held(wanted: "Policy", model: str | None) -> "tuple[Ruling, Debate, str]":
+async def _held(wanted: "Policy", model: str | None, more: dict[str, Any]) -> Told:
     """Hold the debate to its end, or to what ends it."""
     from moot.cli.run_commands import cast_with
     from moot.cli.target import where
-    from moot.outcome.gate import ruling
+    from moot.outcome.gate import format_of, ruling
 
     async with where() as moot:
-        decides = [one.name for one in await moot.formats() if one.result is not None]
-        if wanted.format in decides:
-            raise InputError(
-                f"A {wanted.format} makes its own options; a gate needs two sides: duel, classic, "
-                "custom or standard.",
-                "format",
-            )
-        asked = await cast_with(moot, wanted.asked(), model)
+        format_of(wanted, await moot.formats())
+        asked = await cast_with(moot, {**wanted.asked(), **more}, model)
         made = await moot.create(wanted.question, **asked)
         typer.echo(f"{made.id} is under way.", err=True)
         try:
@@ -122,7 +154,7 @@ async def _held(wanted: "Policy", model: str | None) -> "tuple[Ruling, Debate, s
             await _let_go(moot, made.id)
             raise
         said = ruling(debate, await moot.turns(debate.id), wanted)
-        return said, debate, await moot.answer(debate.id)
+        return Told(wanted.question, said, debate, await moot.answer(debate.id))
 
 
 async def _let_go(moot: "Moot", debate_id: str) -> None:
@@ -133,10 +165,11 @@ async def _let_go(moot: "Moot", debate_id: str) -> None:
         typer.echo(f"moot: {error.message}", err=True)
 
 
-def _document(question: str, ruling: "Ruling", debate: "Debate | None") -> dict[str, Any]:
+def _document(told: Told) -> dict[str, Any]:
+    debate, ruling = told.debate, told.ruling
     decided = debate.outcome if debate else None
     return {
-        "question": question,
+        "question": told.question,
         "answer": ruling.answer,
         "why": ruling.why,
         "exit_code": ruling.exit_code,

@@ -6,7 +6,7 @@ from typer.core import TyperGroup
 
 GROUPS = {
     "Debate": ("run", "council", "plan", "start", "watch", "pause", "resume", "stop", "end",
-               "retry", "skip", "say", "fork", "rerun", "delete"),
+               "retry", "skip", "say", "share", "fork", "rerun", "delete"),
     "Read": ("list", "show", "report", "export", "replay", "records"),
     "Decide": ("gate", "verdict", "rejudge", "outcome", "eval"),
     "Stations": ("stations", "air", "agents"),

@@ -23,6 +23,7 @@ with loading():
         read_commands,
         run_commands,
         settings_commands,
+        share_command,
         station_commands,
     )
     from moot.cli.grouped import Grouped
@@ -37,9 +38,9 @@ app = typer.Typer(
     help="Debates between language models, carried to their end.",
 )
 for commands in (
-    run_commands, plan_command, read_commands, outcome_commands, gate_command, eval_command,
-    agent_commands, station_commands, settings_commands, home_commands, hook_commands, model,
-    offers_command,
+    run_commands, share_command, plan_command, read_commands, outcome_commands, gate_command,
+    eval_command, agent_commands, station_commands, settings_commands, home_commands, hook_commands,
+    model, offers_command,
 ):  # fmt: skip
     commands.register(app)
 

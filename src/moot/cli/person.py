@@ -1,17 +1,15 @@
-"""A person's turn at a terminal: asked for when a human seat is to speak, one line at a time."""
+"""A person's turn at a terminal: asked for when a human seat is to speak."""
 
-import asyncio
-import os
 import sys
+from typing import Any
 
+from moot.cli.fill_in import LeftError, Lines, PassedError, filled, tell
 from moot.cli.screen import View
 from moot.cli.target import say
 from moot.core.debate import Debate
+from moot.core.form import Asked
 from moot.errors import InputError, StateError
 from moot.ports import Moot
-
-LOOK_SECONDS = 0.5
-"""How often it is looked whether somebody else has spoken, or the debate was paused."""
 
 
 async def carried(moot: Moot, debate_id: str, view: View) -> Debate:
@@ -22,49 +20,32 @@ async def carried(moot: Moot, debate_id: str, view: View) -> Debate:
         if not debate.waiting_for or not (view.asks and sys.stdin and sys.stdin.isatty()):
             return debate
         await view.shown(debate.last_seq)
-        words = await _asked(moot, debate, view)
-        if words is None:
-            return await moot.get(debate_id)
+        asked = await moot.asked(debate_id, seat=debate.waiting_for)
+        if asked is None:
+            continue
         try:
-            if words:
-                await moot.say(debate_id, words, seat=debate.waiting_for)
+            await _speak(moot, debate, asked, view)
+        except LeftError:
+            return await moot.get(debate_id)
+        except PassedError:
+            continue
         except (StateError, InputError) as error:
             say(error.message)
 
 
-async def _asked(moot: Moot, debate: Debate, view: View) -> str | None:
-    """What the person types: empty if somebody else was faster or the debate was paused, None if
-    there is nobody to type."""
-    name = debate.seat(debate.waiting_for or "").name
-    typing = asyncio.create_task(_line())
+async def _speak(moot: Moot, debate: Debate, asked: Asked, view: View) -> None:
+    """Ask the person for what the debate waits for, and say it."""
+    lines = Lines(moot, debate)
     with view.still():
-        sys.stderr.write(f"\n{name}, it is your turn (Enter sends it, Ctrl-C pauses): ")
-        sys.stderr.flush()
-        try:
-            while not typing.done():
-                await asyncio.wait([typing], timeout=LOOK_SECONDS)
-                now = await moot.get(debate.id)
-                if (now.waiting_for, now.last_seq) != (debate.waiting_for, debate.last_seq):
-                    sys.stderr.write("\n")
-                    return ""
-            return typing.result()
-        finally:
-            typing.cancel()
-
-
-async def _line() -> str | None:
-    """A line of standard input, or None at its end. Cancelling it leaves no thread behind."""
-    loop, ready, handle = asyncio.get_running_loop(), asyncio.Event(), sys.stdin.fileno()
-    typed = b""
-    loop.add_reader(handle, ready.set)
-    try:
-        while not typed.endswith(b"\n"):
-            await ready.wait()
-            ready.clear()
-            piece = os.read(handle, 65536)
-            if not piece:
-                return typed.decode("utf-8", "replace").strip() or None
-            typed += piece
-        return typed.decode("utf-8", "replace").strip()
-    finally:
-        loop.remove_reader(handle)
+        if asked.fields is None:
+            words = await lines.read(
+                f"\n{asked.name}, it is your turn (Enter sends it, Ctrl-C pauses): "
+            )
+            given: dict[str, Any] = {"text": words}
+        else:
+            tell(f"\n{asked.name}, it is your turn: {asked.heading}.\n")
+            tell(f"{asked.read}\n\n" if asked.read else "")
+            tell(f"{asked.ask}\n")
+            given = {"answer": await filled(lines, asked.fields)}
+    if given.get("text") != "":
+        await moot.say(debate.id, **given, seat=asked.seat)

@@ -1,9 +1,12 @@
 """The verbs: commands that run a debate in this terminal, or change one that runs elsewhere."""
 
 import asyncio
+import json as jsonlib
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -303,18 +306,38 @@ def say(
         str | None,
         typer.Option(metavar="SEAT", help="The id of a human seat: say it for that seat alone."),
     ] = None,
+    answer: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="An answer with fields, as JSON; - is standard input."),
+    ] = None,
+    note: Annotated[
+        bool, typer.Option("--note", help="Say it as a note, even if a seat's turn is waited for.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Speak in a debate: for your seat, or as a note that all hear."""
-    words = motion_of("say", "text", text, file)
-    if ask(lambda moot: moot.get(id_)).waiting_for:
-        _carry(lambda moot: moot.say(id_, words, seat=seat), json, id_)
+    fields = _answer(answer) if answer else None
+    words = "" if answer else motion_of("say", "text", text, file)
+    if not note and ask(lambda moot: moot.get(id_)).waiting_for:
+        _carry(lambda moot: moot.say(id_, words, answer=fields, seat=seat), json, id_)
         return
-    debate = ask(lambda moot: moot.say(id_, words, seat=seat))
+    debate = ask(lambda moot: moot.say(id_, words, answer=fields, seat=seat, note=note))
     if json:
         _print_debate(debate)
     else:
         typer.echo(f"Said in {debate.id}, which is {debate.status}.")
+
+
+def _answer(file: Path) -> dict[str, Any]:
+    """The fields of an answer, from a file."""
+    content = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8", "replace")
+    try:
+        found: Any = jsonlib.loads(content)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise InputError(f"{file} does not hold one JSON object.", "answer")
+    return cast("dict[str, Any]", found)
 
 
 def watch(

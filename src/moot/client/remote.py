@@ -10,12 +10,14 @@ from typing import Any, Self, cast
 
 from pydantic import TypeAdapter
 
+from moot.client.remote_links import RemoteLinks
 from moot.client.remote_stations import RemoteAgents, RemoteStations
 from moot.client.requests import WRONG, BrokenError, UnreachableError, Wire, form, items
 from moot.core.clean import visible
 from moot.core.course import Plan
 from moot.core.debate import Debate, Turn, Wanted
 from moot.core.events import Delta, Event, StatusChanged
+from moot.core.form import Asked
 from moot.core.format import Format
 from moot.core.ids import check_id
 from moot.core.preferences import Preferences
@@ -67,6 +69,7 @@ class Remote(Moot):
         self.url = self._wire.url
         self._agents = RemoteAgents(self._wire)
         self._stations = RemoteStations(self._wire)
+        self._links = RemoteLinks(self._wire)
 
     async def __aenter__(self) -> Self:
         return self
@@ -85,6 +88,10 @@ class Remote(Moot):
     @property
     def stations(self) -> RemoteStations:
         return self._stations
+
+    @property
+    def links(self) -> RemoteLinks:
+        return self._links
 
     # --- begin ---
 
@@ -226,10 +233,27 @@ class Remote(Moot):
         return await self._verb(debate_id, "skip")
 
     async def say(
-        self, debate_id: str, text: str, *, seat: str | None = None, once: Once | None = None
+        self,
+        debate_id: str,
+        text: str = "",
+        *,
+        answer: Mapping[str, Any] | None = None,
+        seat: str | None = None,
+        note: bool = False,
+        once: Once | None = None,
     ) -> Debate:
-        asked = {"text": text} if seat is None else {"text": text, "seat": seat}
+        given = {
+            "text": text or None,
+            "answer": answer and dict(answer),
+            "seat": seat,
+            "note": note or None,
+        }
+        asked = {name: one for name, one in given.items() if one is not None}
         return await self._make(f"{_path(debate_id)}/say", asked, once)
+
+    async def asked(self, debate_id: str, *, seat: str | None = None) -> Asked | None:
+        params = {"seat": seat} if seat is not None else None
+        return await self._wire.call(_asked, "GET", f"{_path(debate_id)}/asked", params=params)
 
     async def rejudge(
         self,
@@ -531,6 +555,11 @@ def _noted(said: Any) -> Hindsight | None:
 
 def _path(debate_id: str) -> str:
     return f"/debates/{check_id(debate_id)}"
+
+
+def _asked(said: Any) -> Asked | None:
+    given = visible(said["asked"])
+    return None if given is None else codec.adapter(Asked).validate_python(given)
 
 
 def _object(said: Any) -> dict[str, Any]:

@@ -291,7 +291,7 @@ def schema(name: str, answer: Answer, known: Mapping[Of, Sequence[str]]) -> dict
     def narrow(fields: Mapping[str, Field], table: dict[str, Any]) -> None:
         for key, field in fields.items():
             told = table["properties"][key]
-            names = _choices(key, field, known, answer)
+            names = choices(key, field, known, answer)
             if names and field.list:
                 told["items"] = {"type": "string", "enum": names}
             elif names and field.optional:
@@ -311,9 +311,7 @@ def schema(name: str, answer: Answer, known: Mapping[Of, Sequence[str]]) -> dict
     return made
 
 
-def _choices(
-    key: str, field: Field, known: Mapping[Of, Sequence[str]], answer: Answer
-) -> list[str]:
+def choices(key: str, field: Field, known: Mapping[Of, Sequence[str]], answer: Answer) -> list[str]:
     """What a choice can be, as far as it follows from the debate; nothing if anything goes."""
     if field.of is None or field.of not in known:
         return []
@@ -416,7 +414,7 @@ def _aim(
         value = data[key]
         if value is None:
             continue
-        if field.of == "options" and (names := _choices(key, field, known, answer)):
+        if field.of == "options" and (names := choices(key, field, known, answer)):
             data[key] = _among(key, value, names)
         aimed = next((name for name, part in field.fields.items() if part.of == "target"), None)
         target = next(iter(known.get("target", ())), None)

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
+from moot.core.writing import SENTENCE_END, shortened, whole_words
+
 MAX_DEPTH = 50  # levels of a structured answer; the deepest of ours has four
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ,.;!?'\"()$%&/+=-]*")
 _TERMINAL = re.compile(r"\x1b\[[0-?]{0,32}[ -/]{0,8}[@-~]")
@@ -36,17 +38,14 @@ _THOUGHT = re.compile(
 )
 _FENCE = re.compile(r"```[\w+-]{0,20}\n")
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "„": "“", "«": "»", "»": "«", "「": "」"}
-_SENTENCE = re.compile(
-    r"(?:(?<!e\.g)(?<!i\.e)(?<!\bvs)(?<!\bcf)(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\n\d)[.!?…]"
-    r"[\"'”’»)\]*_]{0,3}(?=\s|$)|[\u3002\uff01\uff1f][\u300d\u300f”’)]?)"
-)
 
 
 def clean(text: str, speaker: str, others: Sequence[str], cut: bool = False) -> str:
     """Keep what the speaker said, and nothing else; "" if nothing is left.
 
     `cut` says that the token limit stopped the model: the text then ends with its last full
-    sentence, or with an ellipsis where that would cost more than half of it.
+    sentence or, where that would cost more than half of it, with its last whole word and an
+    ellipsis.
     """
     text = text.strip()
     if not cut and _PLAIN.fullmatch(text):
@@ -238,10 +237,10 @@ def _unwrapped(text: str) -> str:
 
 def _ended(text: str) -> str:
     """End a text that was cut off: at its last full sentence, if that is in the latter half."""
-    ends = [found.end() for found in _SENTENCE.finditer(text, len(text) // 2)]
+    ends = [found.end() for found in SENTENCE_END.finditer(text, len(text) // 2)]
     if not text or (ends and ends[-1] == len(text)):
         return text
-    return text[: ends[-1]] if ends else f"{text} …"
+    return text[: ends[-1]] if ends else shortened(whole_words(text))
 
 
 def escape(text: str) -> str:

@@ -310,13 +310,22 @@ class Debate:
         return (self.host, *self.participants) if self.host else self.participants
 
     @property
+    def everybody(self) -> tuple[Participant, ...]:
+        """All seats, the jury's too."""
+        return (*self.seats, *self.jury.seats) if self.jury else self.seats
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """The ids of the seats that people speak for."""
+        return tuple(seat.id for seat in self.everybody if seat.is_human)
+
+    @property
     def models(self) -> tuple[str, ...]:
         """The models of all seats, the jury's too, each once."""
-        jurors = self.jury.seats if self.jury else ()
-        return tuple(dict.fromkeys(seat.model for seat in (*self.seats, *jurors)))
+        return tuple(dict.fromkeys(seat.model for seat in self.everybody))
 
     def seat(self, participant_id: str) -> Participant:
-        for seat in (*self.seats, *(self.jury.seats if self.jury else ())):
+        for seat in self.everybody:
             if seat.id == participant_id:
                 return seat
         raise KeyError(participant_id)

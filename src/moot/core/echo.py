@@ -1,17 +1,15 @@
 """Whether a speech was made before: what small models say in place of something new."""
 
-import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from moot.core.debate import Turn
+from moot.core.writing import sentences, words
 
 ALIKE = 0.8
 """From this likeness on, one speech is taken for another."""
 _MOST = 400  # words of a speech that are compared
 _FEWEST = 6  # words in which something can be repeated
-_WORD = re.compile(r"\w+(?:['’]\w+)*")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 def likeness(one: str, other: str) -> float:
@@ -31,7 +29,7 @@ def repeats(text: str, motion: str, turns: Sequence[Turn]) -> bool:
     made = [turn.text for turn in turns if turn.kind == "speech" and turn.status == "ok"]
     if any(likeness(text, speech) >= ALIKE for speech in made):
         return True
-    for sentence in (part for speech in made for part in _SENTENCE.split(speech)):
+    for sentence in (part for speech in made for part in sentences(speech)):
         old = [word for word in _words(sentence) if word not in given]
         if len(old) >= _FEWEST and _held(old, new) >= ALIKE:
             return True
@@ -45,4 +43,4 @@ def _held(old: Sequence[str], new: Sequence[str]) -> float:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())[:_MOST]
+    return words(text)[:_MOST]

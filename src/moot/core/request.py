@@ -129,15 +129,15 @@ def warned(debate: Debate, cards: voices.Cards | None) -> Debate:
 
 
 def check_people(debate: Debate) -> None:
-    """People speak where a text is asked for: refuse a seat that has fields to fill."""
+    """Refuse a person where a stage lasts until all agree: a worker that speaks at the same time
+    could not tell that it is over."""
     for leg in legs_of(debate):
-        for seat in leg.speakers if leg.stage.answer != "text" else ():
+        for seat in leg.speakers if leg.stage.until else ():
             if seat.is_human:
                 field = "host" if seat == debate.host else "participants"
                 raise InputError(
-                    f"{seat.name} cannot be a person: in the stage {leg.stage.name}, a "
-                    f"{debate.format} asks for an answer with fields, and people speak in plain "
-                    "text. Give this seat a model.",
+                    f"{seat.name} cannot be a person: in a {debate.format}, the stage "
+                    f"{leg.stage.name} lasts until all agree. Give this seat a model.",
                     field,
                 )
 
@@ -515,8 +515,6 @@ def _juror(n: int, model: str | None, normalize: Normalize, warnings: list[str])
         )
     except InputError as error:
         raise InputError(error.message, field) from None
-    if seat.is_human:
-        raise InputError("A juror is a model, not a person: name one.", field)
     return replace(seat, id=f"juror-{n}", role="juror")
 
 
@@ -712,15 +710,25 @@ def _sources(given: Sequence[Source]) -> tuple[Source, ...]:
     return tuple(replace(one, id=f"S{place}") for place, one in enumerate(given, start=1))
 
 
-def _hidden_from(given: Sequence[str]) -> tuple[HiddenFrom, ...]:
+def allowed(given: Any, field: str) -> bool:
+    """A permission is given by true, and by nothing that is only taken for it."""
+    if given is not None and not isinstance(given, bool):
+        raise InputError(f"{field} must be true or false.", field)
+    return bool(given)
+
+
+def _hidden_from(given: Any) -> tuple[HiddenFrom, ...]:
     known: tuple[HiddenFrom, ...] = ("judge", "jury")
-    for who in given:
+    if not isinstance(given, list | tuple):
+        raise InputError("hide_sources_from must be a list.", "hide_sources_from")
+    asked = cast("Sequence[Any]", given)
+    for who in asked:
         if who not in known:
             raise InputError(
                 f"Sources can be hidden from {' and '.join(known)}, not from {who!r}.",
                 "hide_sources_from",
             )
-    return tuple(who for who in known if who in given)
+    return tuple(who for who in known if who in asked)
 
 
 def _on_failure(text: str | None) -> OnFailure | None:

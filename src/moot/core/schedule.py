@@ -132,7 +132,7 @@ def plan(debate: Debate) -> Wave | Finish:
 
 def by_people(debate: Debate) -> tuple[Step, ...]:
     """The steps of the wave that comes next that people are to speak."""
-    if not any(seat.is_human for seat in debate.seats) or debate.status in FINAL:
+    if not debate.people or debate.status in FINAL:
         return ()
     try:
         ahead = plan(debate)
@@ -144,7 +144,7 @@ def by_people(debate: Debate) -> tuple[Step, ...]:
 
 def by_models(debate: Debate, steps: Sequence[Step]) -> tuple[Step, ...]:
     """Those of the steps that models are to speak: for the others, nobody is called."""
-    if not any(seat.is_human for seat in debate.seats):
+    if not debate.people:
         return tuple(steps)
     return tuple(step for step in steps if not debate.seat(step.actor).is_human)
 

@@ -1,6 +1,6 @@
 """What a person may do to a debate, each as a pure function from the debate to a change."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from moot.core import limits, schedule, status
 from moot.core.change import UNTRIED, Change, Spoken, join, lost, notice, obey, take, turn_to
@@ -13,6 +13,7 @@ from moot.core.debate import (
     Failure,
     Participant,
     Phase,
+    StepKey,
     Turn,
 )
 from moot.core.events import TurnCommitted
@@ -146,10 +147,27 @@ def _own_seconds(debate: Debate, actor: str) -> float | None:
     return next((step.seconds for step in steps if step.actor == actor), None)
 
 
-def say(debate: Debate, text: str, at: str, seat: str | None = None) -> Change:
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """The fields that a person has filled, checked, for one step."""
+
+    key: StepKey
+    data: dict[str, object]
+
+
+def say(
+    debate: Debate,
+    text: str,
+    at: str,
+    seat: str | None = None,
+    filled: Filled | None = None,
+    *,
+    note: bool = False,
+) -> Change:
     """A person speaks: for a human seat whose turn it is, and otherwise a note.
 
-    With `seat`, the words are for that seat alone, and refused if it is not its turn.
+    With `seat`, the words are for that seat alone, and refused if it is not its turn. Where an
+    answer has fields, it is `filled`, and the text is how it reads. `note`: never a seat's turn.
     """
     words = visible(text)
     if not words:
@@ -164,36 +182,41 @@ def say(debate: Debate, text: str, at: str, seat: str | None = None) -> Change:
             f"Nobody would hear it: the debate {when}. {status.POSSIBLE[debate.status]}"
         )
     _not_stopping(debate)
-    step = _own_step(debate, seat)
+    step = None if note else _own_step(debate, seat, filled)
     if step is None:
         _not_decided(debate, "add")
         return _note(debate, words, at)
     begun = Change(debate)
     if debate.status == "queued":
         begun = turn_to(debate.but(started_at=debate.started_at or at), "running", at)
-    spoken = Spoken(step, words, HUMAN, at)
+    spoken = Spoken(step, words, HUMAN, at, data=filled.data if filled else None)
     return join(begun, commit(begun.debate, debate.fence, spoken, None, at))
 
 
-def _own_step(debate: Debate, seat: str | None) -> Step | None:
+def _own_step(debate: Debate, seat: str | None, filled: Filled | None) -> Step | None:
     """The step that a person's words are for; None if they are a note. Raises StateError if it is
     not the turn of that seat."""
     steps = schedule.by_people(debate)
     if seat is None:
-        return steps[0] if steps else None
-    theirs = {one.id: one for one in debate.seats}.get(seat)
+        first = steps[0] if steps else None
+        return first if first and first.answer == "text" else None
+    theirs = {one.id: one for one in debate.everybody}.get(seat)
     if theirs is None:
-        known = ", ".join(one.id for one in debate.seats if one.is_human) or "none"
+        known = ", ".join(debate.people) or "none"
         raise InputError(f"There is no seat {seat[:60]!a}. Seats of people: {known}.", "seat")
     if not theirs.is_human:
         raise InputError(f"{theirs.name} is not a person's seat: {theirs.model} speaks.", "seat")
-    for step in steps:
-        if step.actor == seat:
-            return step
-    raise StateError(
-        f"It is not {theirs.name}'s turn: the debate does not wait for these words, or others came "
-        "first. Leave the seat out to say them as a note."
-    )
+    step = next((step for step in steps if step.actor == seat), None)
+    if step is None or (filled and step.key != filled.key):
+        raise StateError(
+            f"It is not {theirs.name}'s turn: the debate does not wait for these words, or others "
+            "came first. Leave the seat out to say them as a note."
+        )
+    if step.answer != "text" and filled is None:
+        raise InputError(
+            f"{theirs.name} is asked for an answer with fields. Send it as `answer`.", "answer"
+        )
+    return step
 
 
 def _note(debate: Debate, words: str, at: str) -> Change:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from moot.core import request, voices
+from moot.core import fitness, request, voices
 from moot.core.change import Change
 from moot.core.debate import Debate, Participant
 from moot.core.format import Format
@@ -266,6 +266,7 @@ class Stations(Collection[Station]):
             writer=self._writer,
         )
         check_budget(made, self._card)
+        fitness.check(made, self._card)
         return made
 
     def _rules(self, name: str) -> Format:

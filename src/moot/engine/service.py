@@ -6,13 +6,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from moot.core import course, fork, moves, rejudge, request, verbs, voices
+from moot.core import course, fitness, fork, moves, rejudge, request, verbs, voices
 from moot.core.change import Change
 from moot.core.debate import HUMAN, Debate, Turn
 from moot.core.effort import bare
 from moot.core.events import Delta, Event, TurnCommitted
+from moot.core.form import Asked, step_of
 from moot.core.format import Format
 from moot.core.ids import check_id
+from moot.core.link import check_seat
 from moot.core.preferences import Preferences
 from moot.core.quoting import Shelf
 from moot.core.rerun import again
@@ -24,6 +26,7 @@ from moot.engine.advance import Advancer
 from moot.engine.broadcast import Stations
 from moot.engine.budget import check_budget
 from moot.engine.documents import Sources, named
+from moot.engine.filling import asked_of, fill
 from moot.engine.finish import Filer, at_rest
 from moot.engine.inbox import Subscription
 from moot.engine.indexer import Indexer
@@ -31,6 +34,7 @@ from moot.engine.lease import Keeper
 from moot.engine.outdated import behind
 from moot.engine.reporting import Reporter
 from moot.engine.saved_agents import Agents
+from moot.engine.sharing import Sharing
 from moot.engine.supervise import Supervisor
 from moot.engine.tail import Tail
 from moot.errors import (
@@ -132,6 +136,7 @@ class Service(Moot):
         self._indexer = indexer
         self._new_id = new_id
         self._replay = replay
+        self._links = Sharing(store, clock, self.get)
         self._closed = False
         dispatcher.start(self._advance)
 
@@ -142,6 +147,10 @@ class Service(Moot):
     @property
     def stations(self) -> Stations:
         return self._stations
+
+    @property
+    def links(self) -> Sharing:
+        return self._links
 
     async def close(self) -> None:
         self._closed = True
@@ -270,19 +279,17 @@ class Service(Moot):
             raise InputError(error.message, error.field) from None
         seats = wanted["participants"] or ()
         wanted["participants"] = [await self._seat(seat, at) for at, seat in enumerate(seats)]
-        host: Mapping[str, Any] = {}
         if wanted.get("host") is not None:
-            wanted["host"] = host = await self._seat(wanted["host"])
+            wanted["host"] = await self._seat(wanted["host"])
         wanted["sources"] = await self._library.read(
-            wanted.get("sources") or (), allow_secrets=bool(wanted.pop("allow_secrets", False))
+            wanted.get("sources") or (),
+            allow_secrets=request.allowed(wanted.pop("allow_secrets", None), "allow_secrets"),
         )
         wanted["limits"] = self._preferences.get().limits_of(wanted["limits"])
         if wanted.pop("allow_unpriced", False):
             wanted["limits"]["allow_unpriced"] = True
-        model = str(host.get("model") or self._voices.defaults()[0])
-        hosts = any(stage.cued for stage in rules.stages) and _is_local(model)
-        if hosts or any(_is_local(one) and "@" in one for one in _named(wanted)):
-            await self._voices.look()  # so that it is known who hosts, and who can think
+        if any(map(_is_local, (*_named(wanted), *self._voices.defaults()))):
+            await self._voices.look()  # so that it is known what the model that speaks can do
         wrong = await self._voices.wrong([*_named(wanted), *self._voices.defaults()])
         now = self._clock.now()
 
@@ -299,6 +306,7 @@ class Service(Moot):
                 writer=self._voices.writer,
             )
             check_budget(made, self._voices.card)
+            fitness.check(made, self._voices.card)
             return made
 
         return await asyncio.to_thread(build)  # the first card of a vendor loads its price list
@@ -379,7 +387,9 @@ class Service(Moot):
         def move(row: Debate, at: str) -> Change:
             failed = row.failure and row.failure.actor
             doubt = _doubt(row, canonical, found.__getitem__) if failed else None
-            return verbs.retry(row, canonical, doubt, at, max_turn_seconds, found.__getitem__)
+            change = verbs.retry(row, canonical, doubt, at, max_turn_seconds, found.__getitem__)
+            fitness.check(change.debate, lambda one: found[bare(one)], failed)
+            return change
 
         return await self._verb(debate_id, move, go=True)
 
@@ -387,18 +397,44 @@ class Service(Moot):
         return await self._verb(debate_id, verbs.skip, go=True)
 
     async def say(
-        self, debate_id: str, text: str, *, seat: str | None = None, once: Once | None = None
+        self,
+        debate_id: str,
+        text: str = "",
+        *,
+        answer: Mapping[str, Any] | None = None,
+        seat: str | None = None,
+        note: bool = False,
+        once: Once | None = None,
     ) -> Debate:
         # Whoever speaks while it is a seat's turn means that seat, even if others come first.
         there = await self.get(debate_id)
-        meant = seat or there.waiting_for
-        words = await self._quoted(there, text)
+        meant = seat
+        if note and (seat is not None or answer is not None):
+            raise InputError("A note is nobody's turn: it has neither a seat nor fields.", "note")
+        if meant is None and there.waiting_for and not note:
+            step = step_of(there, there.waiting_for)
+            meant = there.waiting_for if answer or (step and step.answer == "text") else None
+        words, filled = text, None
+        if answer is None:
+            words = await self._quoted(there, text)
+        else:
+            words, filled = await fill(
+                there, meant, answer, text, await self._store.turns(there.id)
+            )
         debate = await self._verb(
-            debate_id, lambda row, at: verbs.say(row, words, at, meant), once=once
+            debate_id,
+            lambda row, at: verbs.say(row, words, at, meant, filled, note=note),
+            once=once,
         )
         if meant and not at_rest(debate) and not self._in_flight(debate):
             self._dispatch(debate)
         return debate
+
+    async def asked(self, debate_id: str, *, seat: str | None = None) -> Asked | None:
+        debate = await self.get(debate_id)
+        if seat is not None:
+            check_seat(debate, seat)
+        return await asked_of(debate, seat, await self._store.turns(debate_id))
 
     async def _quoted(self, debate: Debate, text: str) -> str:
         """What a person says, with each quote in it that fails marked, as anybody's is."""
@@ -415,8 +451,8 @@ class Service(Moot):
         once: Once | None = None,
     ) -> Debate:
         judged = await self._unspoilt(debate_id)
-        said = rejudge.heard(judged, await self._store.turns(debate_id))
         events = await self._whole_log(judged)
+        said = rejudge.heard(judged, _turns(events))
 
         async def build() -> Debate:
             now = self._clock.now()
@@ -427,6 +463,7 @@ class Service(Moot):
             )  # fmt: skip
             if not choices(made, said).options:
                 raise StateError("Nobody took a position in this debate: there is no choice.")
+            fitness.check(made, self._voices.card)
             return made
 
         def open_(row: Debate) -> Change:
@@ -443,8 +480,8 @@ class Service(Moot):
         once: Once | None = None,
     ) -> Debate:
         known = await self._unspoilt(debate_id)
-        said = fork.shared(await self._store.turns(debate_id), after)
         events = await self._whole_log(known)
+        said = fork.shared(_turns(events), after)
 
         async def build() -> Debate:
             now = self._clock.now()
@@ -454,6 +491,7 @@ class Service(Moot):
                 cards=self._voices.card,
             )  # fmt: skip
             check_budget(made, self._voices.card)
+            fitness.check(made, self._voices.card)
             return made
 
         def open_(row: Debate) -> Change:
@@ -767,9 +805,16 @@ class Service(Moot):
         return self._shown(debate)
 
     async def _whole_log(self, debate: Debate) -> list[Event]:
+        """Its log as far as it went at least when it was read. Raises NotFoundError if the debate
+        was deleted meanwhile."""
         found: list[Event] = []
         while events := await self._store.events(debate.id, found[-1].seq if found else 0):
             found += events
+        if len(found) < debate.last_seq:
+            await self._store.load(debate.id)
+            raise StorageError(
+                f"The log of {debate.id} has gaps. `moot replay` says what is wrong."
+            )
         return found
 
     async def _file(self, debate: Debate) -> None:
@@ -793,6 +838,10 @@ class Service(Moot):
 
     def _publish(self, change: Change) -> None:
         publish.tell(self._bus, change.events)
+
+
+def _turns(events: Sequence[Event]) -> list[Turn]:
+    return [event.turn for event in events if isinstance(event, TurnCommitted)]
 
 
 def _given(asked: Mapping[str, Any]) -> dict[str, Any]:

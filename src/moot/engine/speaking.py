@@ -13,7 +13,6 @@ from moot.core.change import Attempt, Change, Ended, FencedError
 from moot.core.clean import clean, visible
 from moot.core.debate import Debate, Participant, StepKey, Turn, Usage
 from moot.core.events import Delta, Speech
-from moot.core.jury import NO_CHOICES, Choices
 from moot.core.limits import Estimate
 from moot.core.prompts import Heard, Message
 from moot.core.retry import MAX_RETRIES
@@ -21,6 +20,7 @@ from moot.core.schedule import Said, Step
 from moot.core.times import iso
 from moot.core.voices import UNDERSTUDY
 from moot.engine.calls import Patience, used
+from moot.engine.filling import choices_of
 from moot.engine.lease import Hand
 from moot.errors import (
     ProviderAbsentError,
@@ -33,7 +33,6 @@ from moot.errors import (
     ProviderTimeoutError,
     ProviderUnavailableError,
 )
-from moot.outcome.stands import choices
 from moot.ports import WHOLE, Bus, Call, Clock, ModelCard, Reply, Say, Speaker, Store
 
 log = logging.getLogger(__name__)
@@ -167,7 +166,7 @@ class Voice:
         debate, step = run.debate, attempt.step
         seat = debate.seat(step.actor)
         card = self._speaker.card(attempt.model)
-        given = _choices(step, debate, run.heard.turns)
+        given = choices_of(step, debate, run.heard.turns)
         messages, heard = self._prompt(run, step)
         wrong = run.repairs.get(step.key)
         seconds = limits.silence(step.seconds, debate.limits)
@@ -310,7 +309,7 @@ class Voice:
         debate = run.debate
         if not debate.rules.checks_quotes:
             return read
-        given = _choices(step, debate, run.heard.turns)
+        given = choices_of(step, debate, run.heard.turns)
         shelf = prompts.shelf(step, debate, run.heard.turns, given)
         found = shelf.checked(read.text if read.data is None else read.data)
         if read.data is None:
@@ -401,7 +400,7 @@ def _prompt(
 ) -> tuple[tuple[Message, ...], tuple[Turn, ...]]:
     """What a step is told, as far as it fits beside its answer and what its model thinks; then its
     last answer and what is wrong with it, if that had not its shape or a quote failed."""
-    given = _choices(step, debate, heard.turns)
+    given = choices_of(step, debate, heard.turns)
     messages, read = prompts.render(step, debate, heard, window, given, tokens)
     if isinstance(wrong, ProviderShapeError):
         messages = prompts.repair(messages, wrong.said, wrong.problem)
@@ -418,7 +417,7 @@ def _shaped(
     name, shape = debate.seat(step.actor).name, prompts.shape(step, debate)
     try:
         found = reply.data if reply.data is not None else answers.find(reply.text)
-        given = _choices(step, debate, turns)
+        given = choices_of(step, debate, turns)
         data = prompts.read(step, debate, _stated(visible(found)), given, turns, small=small)
     except ValueError as error:
         problem = f"{error}{'; it was cut by the token limit' if reply.cut else ''}"
@@ -459,10 +458,3 @@ def _check_voice(run: Run, seat: Participant, asked: str, reply: Reply) -> None:
             f"The local server that spoke for {seat.name} is gone. Start it again, or set "
             "MOOT_LOCAL_BASE_URL, then restart the speaker."
         )
-
-
-def _choices(step: Step, debate: Debate, turns: Sequence[Turn]) -> Choices:
-    """The options that a step chooses from, if it is a choice."""
-    if step.answer == "text" or not any(debate.rules.shape(step.answer).options_from()):
-        return NO_CHOICES
-    return choices(debate, turns)

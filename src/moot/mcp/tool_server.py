@@ -6,18 +6,21 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
-from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
+    CallToolResult,
     GetPromptResult,
+    InputRequiredResult,
     Prompt,
     PromptArgument,
     PromptMessage,
     Resource,
     TextContent,
+    Tool,
 )
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -66,6 +69,26 @@ class Server(MCPServer[Any]):
             "moot://records/{id}", name="record", title="A record",
             description="What the council of that debate wrote back.", mime_type=MARKDOWN,
         )(self._record)  # fmt: skip
+
+    async def list_tools(self) -> list[Tool]:
+        """Each with a schema that says what `call_tool` holds to: it has no other arguments."""
+        tools = await super().list_tools()
+        for tool in tools:
+            tool.input_schema = {**tool.input_schema, "additionalProperties": False}
+        return tools
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """An argument that the tool does not have is refused: without it, what is begun and paid
+        for would be another debate than the one that was meant."""
+        for tool in await self.list_tools():
+            known = tool.input_schema.get("properties", {})
+            if tool.name == name and (unknown := sorted(set(arguments) - set(known))):
+                raise ToolError(
+                    f"{name} has no argument {unknown[0]!r}; it has {', '.join(known)}."
+                )
+        return await super().call_tool(name, arguments, context)
 
     async def list_resources(self) -> list[Resource]:
         debates = (await self._moot.find(Search(limit=LISTED))).debates

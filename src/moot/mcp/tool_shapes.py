@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
 Id = Annotated[
@@ -15,14 +15,29 @@ Id = Annotated[
 ]
 
 
+_STRICT = ConfigDict(extra="forbid")
+
+
 class Seat(TypedDict, total=False):
     """Who speaks."""
+
+    __pydantic_config__ = _STRICT  # pyright: ignore[reportGeneralTypeIssues]  pydantic reads it
 
     name: str
     model: Annotated[str, Field(description="`provider:name`, or a provider alone.")]
     stance: Annotated[str, Field(description="pro, con or neutral.")]
     role: str
     bio: str
+
+
+class Document(TypedDict, total=False):
+    """What the speakers read and cite."""
+
+    __pydantic_config__ = _STRICT  # pyright: ignore[reportGeneralTypeIssues]  pydantic reads it
+
+    title: str
+    text: Annotated[str, Field(description="The document itself.")]
+    url: Annotated[str, Field(description="Or its address, if this moot fetches any.")]
 
 
 class Standing(TypedDict):

@@ -17,6 +17,7 @@ from moot.mcp.following import rests, standing, waited
 from moot.mcp.tool_shapes import (
     CouncilRun,
     Debates,
+    Document,
     Id,
     Records,
     Replayed,
@@ -98,6 +99,9 @@ class Tools:
         options: Annotated[
             dict[str, int] | None, Field(description="Of the format, for example rounds.")
         ] = None,
+        sources: Annotated[
+            list[Document] | None, Field(description="Documents that the speakers read and cite.")
+        ] = None,
         max_cost_usd: Annotated[float | None, Field(gt=0, description="Its budget.")] = None,
         key: Key = None,
     ) -> Standing:
@@ -111,6 +115,8 @@ class Tools:
             asked["jury"] = {"size": jury}
         if options:
             asked["options"] = options
+        if sources:
+            asked["sources"] = sources
         if max_cost_usd is not None:
             asked["limits"] = {"max_cost_usd": max_cost_usd}
         once = _once(key, {"motion": motion, **asked})

@@ -60,6 +60,8 @@ class Program(Protocol):
 
     STREAMS: bool
     """Whether words come as they are spoken."""
+    SETS: Mapping[str, str]
+    """What is in its environment besides what every program gets to see."""
 
     def arguments(self, name: str, effort: str | None) -> list[str]:
         """How it is called for one answer, the name of a model given or not."""
@@ -71,8 +73,9 @@ class Program(Protocol):
 
 
 def find(vendor: Vendor, environment: Mapping[str, str]) -> str | None:
-    """Where the program is, if it is installed."""
-    return shutil.which(vendor.command, path=environment.get("PATH", ""))
+    """Where the program is, if it is installed: from here, since it runs in another folder."""
+    found = shutil.which(vendor.command, path=environment.get("PATH", ""))
+    return str(Path(found).absolute()) if found else None
 
 
 async def speak(
@@ -104,9 +107,8 @@ async def speak(
     deadline = clock() + whole
     limit, length = call.max_tokens * 12 + 20_000, 0
     try:
-        async with _running(path, program.arguments(name, call.effort), call, environment) as (
-            lines
-        ):
+        arguments, seen = program.arguments(name, call.effort), {**environment, **program.SETS}
+        async with _running(path, arguments, call, seen) as lines:
             async with asyncio.timeout_at(min(clock() + silence, deadline)) as timer:
                 async for line in lines:
                     event = _event(line)

@@ -87,6 +87,11 @@ class Vendor(BaseModel):
         """Whether it is a server that somebody runs, and that needs neither a key nor money."""
         return not (self.keys or self.reads or self.priced or self.command)
 
+    @property
+    def open(self) -> bool:
+        """Whether it costs money and is called without a key."""
+        return bool(self.priced) and not self.keys
+
 
 @dataclass(frozen=True, slots=True)
 class Table:

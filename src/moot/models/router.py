@@ -6,6 +6,7 @@ Importing this is cheap: the vendors' libraries are loaded by the first call tha
 import asyncio
 import logging
 import math
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -245,6 +246,7 @@ class Router:
         return [
             *(self._describe(one) for one in self._table if one.key and self._is_shown(one)),
             *(one for row in self._table if row.command and (one := self._describe_program(row))),
+            *(self._describe_open(one) for one in self._table if one.open),
             *[await self._describe_server(one) for one in own],
             *(ProviderStatus(name, False, name, why) for name, why in self._table.problems.items()),
             self._told_of(local),
@@ -432,6 +434,18 @@ class Router:
         status = ProviderStatus(vendor.name, works, self._table.normalize(vendor.name)[0], detail)
         fix = "" if works else f"export {(*vendor.keys, *vendor.instead)[0]}=…"
         return replace(status, label=vendor.label, models=vendor.offered, fix=fix)
+
+    def _describe_open(self, vendor: Vendor) -> ProviderStatus:
+        """An endpoint that costs money and has no key: whether it needs one, a call tells."""
+        variable = re.sub(r"\W", "_", vendor.name).upper() + "_API_KEY"
+        detail = (
+            f"{vendor.opening} is called at {shown(vendor.address)} without a key. If it needs "
+            f'one, add this line to [{vendor.name}] in providers.toml: key_env = "{variable}".'
+        )
+        model = self._table.normalize(vendor.name)[0]
+        return ProviderStatus(
+            vendor.name, True, model, detail, label=vendor.label, models=vendor.offered
+        )
 
     def _stands(self, vendor: Vendor) -> str:
         """The variable that stands for a key."""

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from moot.core.debate import Debate, Turn
+from moot.core.format import Format
 from moot.core.jury import SIDES
+from moot.core.seating import as_source
 from moot.core.voices import UNDERSTUDY
 from moot.errors import InputError
 
@@ -18,6 +20,7 @@ FORMAT = "duel"
 SEATS = ({"name": "Ada", "stance": "pro"}, {"name": "Ben", "stance": "con"})
 _FIELDS: dict[str, tuple[type, ...]] = {
     "question": (str,),
+    "sources": (list,),
     "format": (str,),
     "jury": (int,),
     "jurors": (list,),
@@ -32,6 +35,7 @@ class Policy:
     """What a gate asks, and what it takes for a yes."""
 
     question: str
+    sources: tuple[str, ...] = ()  # files, folders and addresses that all may cite
     format: str = FORMAT
     jury: int = JURY
     jurors: tuple[str, ...] = ()  # their models; the others take defaults
@@ -48,6 +52,7 @@ class Policy:
             "participants": list(SEATS),
             "jury": {"size": self.jury, "models": list(self.jurors)},
             "limits": {name: most for name, most in budget.items() if most is not None},
+            "sources": [as_source(one) for one in self.sources],
         }
 
 
@@ -65,7 +70,15 @@ def read(text: str, where: str) -> dict[str, Any]:
         if not isinstance(value, kinds) or isinstance(value, bool):
             kind = " or ".join(one.__name__ for one in kinds)
             raise InputError(f"{where}, {name}: a {kind} is wanted, not {value!r}.", name)
+        if isinstance(value, list):
+            _check_texts(cast(list[Any], value), where, name)
     return given
+
+
+def _check_texts(values: Sequence[Any], where: str, name: str) -> None:
+    for value in values:
+        if not isinstance(value, str) or not value.strip():
+            raise InputError(f"{where}, {name}: a list of texts is wanted, not {value!r}.", name)
 
 
 def policy(given: Mapping[str, Any]) -> Policy:
@@ -73,16 +86,35 @@ def policy(given: Mapping[str, Any]) -> Policy:
     question = str(given.get("question") or "").strip()
     if not question:
         raise InputError("A gate needs a question that yes or no answers.", "question")
-    passes = tuple(map(str, cast(list[Any], given.get("passes") or ["decided"])))
+    passes = _texts(given, "passes") or ("decided",)
     if unknown := [name for name in passes if name not in PASSING]:
         raise InputError(f"passes: {unknown[0]!r} is not one of {', '.join(PASSING)}.", "passes")
-    jurors = tuple(map(str, cast(list[Any], given.get("jurors") or [])))
+    jurors = _texts(given, "jurors")
     jury = int(given.get("jury") or max(JURY, len(jurors)))
     if jury < 1:
         raise InputError("jury: a gate is decided by a jury of at least one.", "jury")
     fields = {name: given[name] for name in ("format", "max_cost_usd", "max_total_tokens")
               if given.get(name) is not None}  # fmt: skip
-    return Policy(question, jury=jury, jurors=jurors, passes=passes, **fields)
+    return Policy(
+        question, _texts(given, "sources"), jury=jury, jurors=jurors, passes=passes, **fields
+    )
+
+
+def _texts(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    return tuple(map(str, cast(Sequence[Any], given.get(name) or ())))
+
+
+def format_of(wanted: Policy, formats: Sequence[Format]) -> Format | None:
+    """The format that is wanted; None if there is none, which `create` says. Raises InputError if
+    it has no two sides."""
+    rules = next((one for one in formats if one.name == wanted.format), None)
+    if rules and rules.result is not None:
+        raise InputError(
+            f"A {wanted.format} makes its own options; a gate needs two sides: duel, classic, "
+            "custom or standard.",
+            "format",
+        )
+    return rules
 
 
 @dataclass(frozen=True, slots=True)

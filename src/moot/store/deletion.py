@@ -20,6 +20,7 @@ from moot.store.tables import (
     hindsight,
     keys,
     lines,
+    links,
     models,
     records,
     reports,
@@ -32,7 +33,7 @@ OWN = [
     Query(delete(table).where(table.c.debate_id == bindparam("debate_id")))
     for table in (
         turns, events, attempts, actions, reports, hindsight, lines, keys, conversations,
-        deliveries, source_uses,
+        deliveries, source_uses, links,
     )
 ]  # fmt: skip
 RECORD = Query(delete(records).where(records.c.debate_id == bindparam("debate_id")))

@@ -104,12 +104,13 @@ def newest(conn: Connection, limit: int) -> list[Delivery]:
     return [_read(row) for row in NEWEST.rows(conn, {"limit": limit})]
 
 
-def again(conn: Connection, id_: str, now: float) -> Delivery:
-    """Let it be tried once more from the beginning, whatever became of it."""
+def again(conn: Connection, id_: str) -> Delivery:
+    """Let it be tried once more from the beginning, whatever became of it, and before all others
+    that are due."""
     one = get(conn, id_)
-    TAKE.run(conn, {"b_id": id_, "next_at": now, "tries": 0})
+    TAKE.run(conn, {"b_id": id_, "next_at": 0.0, "tries": 0})
     waiting = {"state": "waiting", "status": None, "error": None, "delivered_at": None}
-    NOTE.run(conn, {"b_id": id_, "b_tries": 0, "next_at": now, **waiting})
+    NOTE.run(conn, {"b_id": id_, "b_tries": 0, "next_at": 0.0, **waiting})
     return one
 
 

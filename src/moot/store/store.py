@@ -14,6 +14,7 @@ from moot.store import (
     hindsight,
     indexing,
     keys,
+    link_rows,
     lists,
     log,
     outcomes,
@@ -104,6 +105,11 @@ class SqlStore(OnDatabase):
     hindsights = reads(hindsight.every)
     keep_hindsight = writes(hindsight.keep)
     forget_hindsight = writes(hindsight.forget)
+    keep_link = writes(link_rows.keep)
+    links = reads(link_rows.of_debate)
+    link_of = reads(link_rows.by_hash)
+    living_links = reads(link_rows.living)
+    forget_link = writes(link_rows.forget)
     keep_upload = writes(source_rows.keep_upload)
     upload_of = reads(source_rows.upload_of)
     sweep_uploads = writes(source_rows.sweep_uploads)

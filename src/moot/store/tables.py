@@ -331,6 +331,16 @@ deleted = Table(
 )
 _partial("debate_deleted_left", "files = 1", deleted.c.debate_id)
 
+links = Table(
+    "debate_links",  # who may read a debate, or speak for a seat of it, by a link
+    metadata,
+    Column("id", Text, primary_key=True),
+    *_texts("debate_id token_hash created_at"),
+    *_perhaps("seat"),
+)
+Index("debate_links_debate", links.c.debate_id)
+Index("debate_links_token", links.c.token_hash, unique=True)
+
 deliveries = Table(
     "debate_deliveries",  # what programs elsewhere are told of debates, and how that went
     metadata,

@@ -226,6 +226,30 @@ class MootContract:
             ]  # fmt: skip
 
     @in_loop
+    async def test_a_debate_has_links_for_guests(self, moot: Open) -> None:
+        async with moot(Stage()) as one:
+            seats = [{"name": "Me", "model": "human"}, {"name": "Ben"}]
+            made = await one.create(MOTION, format="duel", participants=seats, start=False)
+            assert await one.links.of(made.id) == []
+            (read, first), (sit, second) = [
+                await one.links.make(made.id, seat=seat) for seat in (None, "me")
+            ]
+            assert (read.seat, sit.seat, read.debate_id) == (None, "me", made.id)
+            assert first != second
+            assert {link.id for link in await one.links.of(made.id)} == {read.id, sit.id}
+            await one.links.revoke(made.id, read.id)
+            assert await one.links.of(made.id) == [sit]
+            for link in (read.id, "x", "../y"):
+                await refused(one.links.revoke(made.id, link), NotFoundError, "link")
+            for seat in ("ben", "nobody"):
+                await refused(one.links.make(made.id, seat=seat), InputError, "seat")
+            for ask in (one.links.make, one.links.of):
+                await refused(ask(NOBODY), NotFoundError, "id")
+            other = await one.create(MOTION, format="duel", start=False)
+            await refused(one.links.revoke(other.id, sit.id), NotFoundError, "link")
+            assert await one.links.of(made.id) == [sit]
+
+    @in_loop
     async def test_a_debate_is_forked(self, moot: Open) -> None:
         async with moot(Stage()) as one:
             made = await one.create(MOTION, format="duel", limits={"max_turns": 4})

@@ -24,6 +24,7 @@ from moot.core.debate import (
     Stance,
     Usage,
 )
+from moot.core.form import Asked
 from moot.core.format import Format
 from moot.core.schedule import Heading
 from moot.core.sources import HiddenFrom, Source, SourceKind
@@ -35,6 +36,8 @@ ID_EXAMPLE = "debate_20261115_120000_abc234"
 SLUG_PATTERN = "^[a-z0-9][a-z0-9-]{0,39}$"
 Id = Annotated[str, Field(pattern=ID_PATTERN, examples=[ID_EXAMPLE])]
 Slug = Annotated[str, Field(pattern=SLUG_PATTERN, examples=["ada"])]
+LINK_PATTERN = "^[a-z2-7]{12}$"
+LINK_EXAMPLE = "k3v7q2mxa5tr"
 Standing = Annotated[str | None, Field(description="Where it stands now; once over, its last.")]
 Broadcast = Literal[
     "scheduled", "queued", "broadcasting", "paused", "completed", "stopped", "failed"
@@ -201,6 +204,30 @@ class ReadSource(TypedDict):
     passages: Annotated[int, Field(description="How many there are.")]
     tokens: Annotated[int, Field(description="That it takes in a prompt, roughly.")]
     text: list[PassageOfSource]
+
+
+class Link(TypedDict):
+    """A link to one debate."""
+
+    id: Annotated[str, Field(pattern=LINK_PATTERN, examples=[LINK_EXAMPLE])]
+    debate_id: Id
+    seat: Annotated[
+        Slug | None, Field(description="The human seat that its holder speaks for; null: none.")
+    ]
+    created_at: str
+
+
+class MadeLink(Link):
+    """A link as it was made: its token is shown this once."""
+
+    token: Annotated[str, Field(description="For `Authorization: Bearer …`.")]
+    path: Annotated[str, Field(description="Of the page that it opens, on this service.")]
+
+
+class AskedNow(TypedDict):
+    """What a person is asked for."""
+
+    asked: Annotated[Asked | None, Field(description="null: nobody is.")]
 
 
 class UploadedSource(TypedDict):

@@ -5,6 +5,7 @@ from tests.unit.core.test_prompts import debate_of, steps_of, turn_of
 
 from moot.core.debate import Turn
 from moot.core.echo import likeness, repeats
+from moot.core.writing import sentences
 
 MOTION = "Should the town close its high street to cars at the weekend?"
 SPEECH = (
@@ -61,3 +62,32 @@ def test_likeness_is_a_share() -> None:
     assert likeness(SPEECH, "zebra quagga") == 0.0
     assert likeness("a b c d", "a, b! x y") == 0.5
     assert likeness("word " * 100_000, "word " * 100_000) == 1.0  # and at once
+
+
+FOREIGN = {
+    "zh": (
+        "学校应该禁止学生使用智能手机吗？",
+        "禁止手机会让孩子在紧急情况下联系不到父母。老师也失去了一个很好的教学工具。",
+        "没有手机，课堂上的注意力明显提高，考试成绩也更好。",
+    ),
+    "hi": (
+        "क्या स्कूलों को स्मार्टफ़ोन पर प्रतिबंध लगाना चाहिए?",
+        "बच्चे आपात स्थिति में अपने माता-पिता से बात नहीं कर पाएँगे। शिक्षक भी पढ़ाने का एक अच्छा साधन खो देंगे।",
+        "कक्षा में ध्यान बढ़ता है और परीक्षा के परिणाम पहले से बेहतर हो जाते हैं।",
+    ),
+    "ar": (
+        "هل يجب على المدارس حظر الهواتف الذكية؟",
+        "لن يستطيع الأطفال الاتصال بأهلهم عند الخطر. وسيفقد المعلمون أداة جيدة للشرح داخل الفصل.",
+        "يزداد التركيز في الفصل وتتحسن نتائج الامتحانات بعد إبعاد الأجهزة عن الطلاب.",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", FOREIGN)
+def test_it_is_known_again_in_any_script(language: str) -> None:
+    motion, speech, other = FOREIGN[language]
+    assert repeats(speech, motion, made(speech, other))
+    last = next(part for part in reversed(sentences(speech)))
+    assert repeats(f"{other} {last}", motion, made(speech)), "a sentence of it"
+    assert not repeats(other, motion, made(speech))
+    assert not repeats(motion, motion, made(speech, other))

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ from moot.errors import (
     ProviderUnavailableError,
     ProviderUnknownModelError,
 )
+from moot.models.endpoints import FILE, load
 from moot.models.local.servers import LocalServer, Server, with_path
 from moot.models.providers import VENDORS, Providers, shown
 from moot.models.router import Router
@@ -242,6 +244,22 @@ def test_describe_says_what_to_set() -> None:
         assert not local.works
         assert KEY not in local.detail
         await lost.aclose()
+
+    asyncio.run(main())
+
+
+def test_describe_lists_an_endpoint_with_prices_and_no_key(tmp_path: Path) -> None:
+    """It is neither a server of the user's nor known by a key: it was in no list."""
+    entry = '[paid]\nbase_url = "http://u.example/v1"\nmodels = ["p"]\n'
+    (tmp_path / FILE).write_text(entry + "prices = {p = {input = 2.0, output = 8.0}}\n")
+
+    async def main() -> None:
+        known = Router(Providers(table=load(tmp_path)), Understudy())
+        found = {one.provider: one for one in await known.describe()}
+        assert (found["paid"].works, found["paid"].model) == (True, "paid:p")
+        assert found["paid"].models == ("paid:p",)
+        assert '[paid] in providers.toml: key_env = "PAID_API_KEY"' in found["paid"].detail
+        await known.aclose()
 
     asyncio.run(main())
 

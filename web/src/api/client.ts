@@ -1,5 +1,6 @@
 /** Calls to the service: JSON both ways, with the token if one is needed; problems become errors. */
 import type { Problem } from './types'
+import { guestOf } from './guest'
 import { askForToken, authorization } from './token.svelte'
 
 /** A refused call, with the service's message. */
@@ -60,7 +61,7 @@ async function call(path: string, init: RequestInit): Promise<Response> {
       throw new Unreachable()
     })
     if (response.ok) return response
-    if (response.status !== 401) throw new Refused(response.status, await problem(response, path))
+    if (response.status !== 401 || guestOf !== null) throw new Refused(response.status, await problem(response, path))
     await askForToken(sent.Authorization)
   }
 }

@@ -1,8 +1,10 @@
 /** The service's token: asked for once, kept for the session, shared by the tabs. */
+import { guestOf, guestToken } from './guest'
+
 const KEY = 'moot.token'
 
 class Token {
-  value = $state(sessionStorage.getItem(KEY) ?? '')
+  value = $state(guestOf === null ? (sessionStorage.getItem(KEY) ?? '') : guestToken)
   /** Whether a call waits for it; the dialog is then open. */
   wanted = $state(false)
   /** Whether the last one was refused. */

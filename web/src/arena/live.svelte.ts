@@ -1,5 +1,6 @@
 /** A debate on the screen: loaded once, then updated by its stream. It follows seq, so nothing is missed or doubled. */
-import { Unreachable, get, post, sentence } from '../api/client'
+import { Refused, Unreachable, get, post, sentence } from '../api/client'
+import { guestOf } from '../api/guest'
 import { isFinal, type Debate, type DeltaEvent, type ListedDebate, type Plan, type StatusEvent, type Turn } from '../api/types'
 import type { Connection } from '../stream/kept'
 import { follow, watch } from '../stream/link'
@@ -37,7 +38,7 @@ export class LiveDebate {
   #unreached = false
 
   constructor(readonly id: string) {
-    this.#unfollow = follow((message) => {
+    this.#unfollow = guestOf !== null ? () => undefined : follow((message) => {
       if (message.kind === 'listed' && message.debate.id === id) this.#figures(message.debate)
     })
     void this.#open()
@@ -62,6 +63,21 @@ export class LiveDebate {
       this.#unreached = error instanceof Unreachable
     } finally {
       this.busy = null
+    }
+  }
+
+  /** Say something. Returns whether it was taken; `notice` says why not. */
+  async say(said: { text?: string; answer?: unknown; seat?: string; note?: boolean }, key: string): Promise<boolean> {
+    this.notice = ''
+    try {
+      const debate = await post<Debate>(`/debates/${this.id}/say`, said, { 'Idempotency-Key': key })
+      if (!this.debate || debate.last_seq >= this.debate.last_seq) this.debate = debate
+      return true
+    } catch (error) {
+      this.notice = sentence(error)
+      this.#unreached = error instanceof Unreachable
+      if (error instanceof Refused) void this.#reread(false) // somebody else may have spoken
+      return false
     }
   }
 
@@ -109,8 +125,12 @@ export class LiveDebate {
     try {
       await this.#read()
       if (rewatch && !this.#closed) this.#watch()
-    } catch {
-      // the stream's next message tries again
+    } catch (error) {
+      if (guestOf !== null && error instanceof Refused && error.status === 401) {
+        this.close() // the link was revoked
+        this.debate = null
+        this.error = sentence(error)
+      } // otherwise the stream's next message tries again
     } finally {
       this.#rereading = false
     }
@@ -178,7 +198,9 @@ export class LiveDebate {
     )
     if (this.debate && last.seq > this.debate.last_seq) {
       const { stage, round } = last
-      this.debate = { ...this.debate, stage, round, last_seq: last.seq }
+      const spoke = fresh.some((turn) => turn.kind !== 'note' && turn.actor === this.debate?.waiting_for)
+      const waiting_for = spoke ? null : this.debate.waiting_for // whom it waits for next, an event says
+      this.debate = { ...this.debate, stage, round, waiting_for, last_seq: last.seq }
     }
   }
 
@@ -188,10 +210,11 @@ export class LiveDebate {
     const ended_at = isFinal(status) ? event.at : this.debate.ended_at
     const started_at = this.debate.started_at ?? (status === 'running' ? event.at : null)
     const last_seq = this.#lastSeq
+    const waiting_for = event.waiting_for ?? null
     const { longer_seconds: _, ...before } = this.debate
     this.debate = {
       ...before,
-      ...{ status, failure, stage, round, progress, degraded, stop_reason, ended_at, started_at, last_seq },
+      ...{ status, failure, stage, round, progress, degraded, stop_reason, ended_at, started_at, last_seq, waiting_for },
     }
     if (status !== 'running') this.wanted = null
     this.notice = event.notice ?? ''

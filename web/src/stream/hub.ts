@@ -37,6 +37,8 @@ interface Watch {
 export class Hub {
   #token = ''
   #clock = 0
+  /** A guest hears one debate and may not see the list. */
+  readonly #lists: boolean
   #tabs = new Set<Tab>()
   #watches = new Map<string, Watch>()
   #feed = new KeptStream('/events', {
@@ -45,6 +47,10 @@ export class Hub {
     refused: () => this.#tellAll({ kind: 'refused' }),
     token: () => this.#token,
   })
+
+  constructor({ lists = true }: { lists?: boolean } = {}) {
+    this.#lists = lists
+  }
 
   connect(port: Port): void {
     const tab: Tab = { port, visible: true, outbox: [] }
@@ -80,7 +86,7 @@ export class Hub {
     if (hello.token) this.#takeToken(hello.token, tab)
     else if (this.#token) this.#tell(tab, { kind: 'token', token: this.#token })
     this.#tell(tab, { kind: 'feed', state: this.#feed.state })
-    this.#feed.open()
+    if (this.#lists) this.#feed.open()
   }
 
   #part(tab: Tab): void {

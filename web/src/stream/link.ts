@@ -1,4 +1,5 @@
 /** A tab's side of the streams: `watch` a debate, `follow` the list. */
+import { guestOf } from '../api/guest'
 import { giveToken, askForToken, authorization, onToken, token } from '../api/token.svelte'
 import { Hub } from './hub'
 import type { OfDebate, ToHub, ToTab } from './protocol'
@@ -53,11 +54,11 @@ function join(): MessagePort {
 
 /** The shared worker or, if there is none, the same hub in this page. */
 function open(): MessagePort {
-  if ('SharedWorker' in globalThis) {
+  if ('SharedWorker' in globalThis && guestOf === null) {
     return new SharedWorker(new URL('./worker.ts', import.meta.url), { type: 'module', name: 'moot' }).port
   }
   const { port1, port2 } = new MessageChannel()
-  new Hub().connect(port1)
+  new Hub({ lists: guestOf === null }).connect(port1)
   return port2
 }
 
@@ -77,6 +78,7 @@ function receive(message: ToTab): void {
       if (message.token !== token.value) giveToken(message.token)
       return
     case 'refused':
+      if (guestOf !== null) return watchers.get(guestOf)?.forEach((hear) => hear({ kind: 'changed', id: guestOf! }))
       void askForToken(authorization().Authorization)
       return
     case 'listed':

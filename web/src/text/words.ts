@@ -80,7 +80,10 @@ export function titleOf(debate: Course, name: string | null): string {
 }
 
 /** `openrouter:meta/llama-4@high` → llama-4@high */
-export const shortModel = (model: string): string => model.replace(/^[^:]*:/, '').replace(/^.*\//, '')
+/** What a seat of a person has in place of a model. */
+export const PERSON = 'human'
+
+export const shortModel = (model: string): string => model === PERSON ? 'a person' : model.replace(/^[^:]*:/, '').replace(/^.*\//, '')
 
 export const count = (number: number, one: string, many = `${one}s`): string =>
   `${number.toLocaleString('en')} ${number === 1 ? one : many}`

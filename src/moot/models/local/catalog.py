@@ -65,6 +65,7 @@ class Entry(_Record):
     memory: int  # bytes that a machine should have for it
     cores: int
     good_for: str
+    languages: tuple[str, ...] = ()  # in which it can debate; none: nobody tried
     source: tuple[Annotated[Source, Field(discriminator="kind")], ...]
 
 

@@ -14,6 +14,7 @@ from moot.core.voices import UNDERSTUDY
 from moot.errors import ProviderUnavailableError
 from moot.models.cards import local_card, small_file
 from moot.models.local.bounds import bounded
+from moot.models.local.catalog import catalog
 from moot.models.local.llama import Child, Llama, installed, window
 from moot.models.local.small import retold
 from moot.models.local.weights import NONE, Model, Shelf
@@ -54,7 +55,9 @@ class Embedded:
         return self._chosen
 
     def card(self, model: Model) -> ModelCard:
-        return local_card(model.name, window(model), small_file(model.path))
+        known = next((one.languages for one in catalog() if one.name == model.name), ())
+        card = local_card(model.name, window(model), small_file(model.path))
+        return replace(card, languages=known)
 
     async def speak(self, model: Model, call: Call, say: Say) -> Reply:
         """Wait for a slot, then speak: the turn's time begins when the model listens."""

@@ -7,6 +7,7 @@ answer, it stands in a text that is the same for all seats: read for one of them
 for the others.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,21 +15,13 @@ from moot.core import answers
 from moot.core.debate import Debate, Participant, Turn
 from moot.core.prompts import Message
 from moot.core.schedule import Step
+from moot.core.writing import CJK, clipped
+from moot.models.local.openings import opening, tongue
 from moot.ports import Call
 
 _HEARD = 3  # turns that a speaker is told of
 _CLIPPED = 35  # words of each
-_OPENINGS = (
-    "I do not agree with {other}: {answer}, because that would {effect}",
-    "Still {answer}, because that would {effect}",
-    "There is one more reason for a {answer}: that would {effect}",
-    "Above all {answer}, because that would {effect}",
-)
-_ANSWERS = {"pro": "yes", "con": "no"}
-_EFFECTS = {
-    "pro": ("help", "save", "make it easier", "protect", "bring", "make life better"),
-    "con": ("make it harder", "cost", "hurt", "take away", "risk", "make life worse"),
-}
+_DENSE = re.compile(f"[{CJK}]")  # characters of which a word has few
 
 
 def retold(call: Call) -> Call:
@@ -47,7 +40,7 @@ def retold(call: Call) -> Call:
     else:
         messages = _reading(call, _plain(call))
     # A turn that needs more than this ends with its last whole sentence.
-    most = min(call.max_tokens, words(call) * 5 // 2)
+    most = min(call.max_tokens, words(call) * _tokens(debate.motion) // 2)
     return replace(call, messages=messages, max_tokens=most)
 
 
@@ -57,13 +50,20 @@ def words(call: Call) -> int:
     return {"summary": most * 2, "cue": 30}.get(call.step.kind, most)
 
 
+def _tokens(motion: str) -> int:
+    """Of two words in the script of the motion: what is not Latin, models read in small pieces."""
+    written = [char for char in motion if char.isalpha()]
+    few = sum(char < "\u0250" or _DENSE.match(char) is not None for char in written)
+    return 5 if few * 2 >= len(written) else 12
+
+
 def _short(call: Call) -> tuple[Message, ...]:
     """A speaker's turn, or the host's word to one. At a second try nothing is told that could be
     copied once more."""
     debate, step = call.debate, call.step
     seat = debate.seat(step.actor)
     told = () if call.again else _since(call.heard, seat)
-    lines = [f"{turn.name} said: “{_clip(_flat(turn.text), _CLIPPED, 600)}”" for turn in told]
+    lines = [f"{turn.name} said: “{clipped(_flat(turn.text), _CLIPPED)}”" for turn in told]
     ask = f"You are {seat.name}. {step.instruction if call.heard else 'You speak first.'}"
     last = _floor(call) if step.kind == "cue" else _side(call, seat, told)
     return (
@@ -74,10 +74,10 @@ def _short(call: Call) -> tuple[Message, ...]:
 
 def _floor(call: Call) -> str:
     """How the host gives the floor: with a question, for in a statement it would take a side."""
-    name = call.debate.seat(call.step.target_id).name
-    return (
-        f"One question to {name}, at most {words(call)} words. Begin with: {name}, what do you say"
-    )
+    name, speech = call.debate.seat(call.step.target_id).name, tongue(call.debate.motion)
+    asked = f"One question to {name}, at most {words(call)} words.{speech.asked}"
+    begin = speech.words.floor.format(name=name) if speech.words else f"{name},"
+    return f"{asked} Begin with: {begin}"
 
 
 def _since(heard: Sequence[Turn], seat: Participant) -> tuple[Turn, ...]:
@@ -88,34 +88,22 @@ def _since(heard: Sequence[Turn], seat: Participant) -> tuple[Turn, ...]:
 
 def _side(call: Call, seat: Participant, told: Sequence[Turn]) -> str:
     """The last that is said: for what, how long, and the words to begin with."""
-    debate = call.debate
-    most = f"Two or three short sentences, at most {words(call)} words."
-    if seat.stance not in _ANSWERS:
+    debate, speech = call.debate, tongue(call.debate.motion)
+    most = f"Two or three short sentences, at most {words(call)} words.{speech.asked}"
+    if seat.stance == "neutral":
         return f"You take no side: weigh what speaks for it and what against it. {most}"
-    answer = _ANSWERS[seat.stance]
     other_side = "con" if seat.stance == "pro" else "pro"
     others = {one.id for one in debate.seats if one.stance == other_side}
     against = [turn.name for turn in told if turn.actor in others]
-    opening = _opening(call, seat, answer, against[-1] if against else "")
-    question = _clip(_flat(debate.motion), 60, 400)
-    side = "for" if seat.stance == "pro" else "against"
-    return (
-        f"You are {side} it: give one reason why the answer to “{question}” is {answer}. {most} "
-        f"Begin with: {opening}"
-    )
-
-
-def _opening(call: Call, seat: Participant, answer: str, other: str) -> str:
-    """Words that hold the speaker to its side: after "that would hurt", nothing good follows. They
-    are others at each turn, and lead elsewhere at a second try."""
     spoken = sum(turn.actor == seat.id for turn in call.heard)
-    effects = _EFFECTS[seat.stance]
-    effect = effects[(spoken + (len(effects) // 2 if call.again else 0)) % len(effects)]
-    opening = _OPENINGS[spoken % len(_OPENINGS)]
-    if not other and (spoken == 0 or "{other}" in opening):
-        opening = "{answer}, because that would {effect}"
-    made = opening.format(other=other, answer=answer, effect=effect)
-    return made[0].upper() + made[1:]
+    other = against[-1] if against else ""
+    begin = opening(speech.words, seat.stance, spoken, other, call.again) if speech.words else ""
+    question = clipped(_flat(debate.motion), 60)
+    side, answer = ("for", "yes") if seat.stance == "pro" else ("against", "no")
+    return (
+        f"You are {side} it: give one reason why the answer to “{question}” is {answer}. {most}"
+        f"{f' Begin with: {begin}' if begin else ''}"
+    )
 
 
 def _reading(call: Call, ask: str) -> tuple[Message, ...]:
@@ -129,6 +117,7 @@ def _plain(call: Call) -> str:
     return (
         f"You are {call.debate.seat(call.step.actor).name}. {call.step.instruction} "
         f"At most {words(call)} words, in plain sentences, without a list."
+        f"{tongue(call.debate.motion).asked}"
     )
 
 
@@ -140,6 +129,7 @@ def _shaped(step: Step, debate: Debate) -> str:
         f"{step.instruction}\nToday is {debate.created_at[:10]}. You are the {seat.name}{role}. "
         f"Answer as the {seat.name}, one short sentence for each field, with one JSON object; its "
         f"fields: {answers.names(debate.rules.shape(step.answer))}."
+        f"{tongue(debate.motion).asked}"
     )
 
 
@@ -173,13 +163,6 @@ def _brief(debate: Debate) -> str:
 def _line(turn: Turn, debate: Debate) -> str:
     number = f"[turn {turn.number}] " if debate.rules.result else ""
     return f"{number}{turn.name}: “{_flat(turn.text)}”"
-
-
-def _clip(text: str, words: int, chars: int) -> str:
-    """The beginning of a text, with an ellipsis if it is not all of it."""
-    short = " ".join(text.split()[:words])
-    short = short if len(short) <= chars else short[:chars].rsplit(" ", 1)[0]
-    return short if short == text else short.rstrip(" ,;:.") + " …"
 
 
 def _flat(text: str) -> str:

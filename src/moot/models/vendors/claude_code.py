@@ -8,6 +8,8 @@ from moot.models.failures import Said
 from moot.models.program import Heard, count
 
 STREAMS = True
+SETS = {"CLAUDE_CODE_SAFE_MODE": "1", "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1"}
+"""No CLAUDE.md, skill, plugin, hook or memory of the user's: none of them is part of a debate."""
 _WHO = "You take part in a debate. You are told below who you are and what you are asked."
 _ERRORS = {  # what an assistant message names
     "authentication_failed": failures.NOT_LOGGED_IN,
@@ -33,7 +35,7 @@ def arguments(name: str, effort: str | None) -> list[str]:
         "--no-session-persistence", "--system-prompt", _WHO,
     ]  # fmt: skip
     chosen += ["--effort", effort] if effort not in (None, "none") else []
-    return [*chosen, "--model", name] if name else chosen
+    return [*chosen, f"--model={name}"] if name else chosen
 
 
 def read(event: Mapping[str, Any], heard: Heard) -> tuple[str, bool]:

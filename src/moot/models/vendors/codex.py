@@ -8,9 +8,10 @@ from moot.models.failures import Said
 from moot.models.program import Heard, count
 
 STREAMS = False
+SETS: dict[str, str] = {}
 _OFF = (
     "shell_tool", "unified_exec", "view_image", "image_generation", "multi_agent", "apps",
-    "plugins", "hooks", "browser_use", "computer_use",
+    "plugins", "hooks", "browser_use", "computer_use", "goals", "tool_suggest", "skill_search",
 )  # fmt: skip
 """What it could do besides answering."""
 _WORDS = (  # in its messages, in this order: what each says is wrong
@@ -36,7 +37,7 @@ def arguments(name: str, effort: str | None) -> list[str]:
         chosen += ["-c", f"features.{feature}=false"]
     if effort not in (None, "none"):
         chosen += ["-c", f'model_reasoning_effort="{effort}"']
-    return [*chosen, *(["--model", name] if name else []), "-"]
+    return [*chosen, *([f"--model={name}"] if name else []), "-"]
 
 
 def read(event: Mapping[str, Any], heard: Heard) -> tuple[str, bool]:

@@ -36,9 +36,13 @@ COLUMNS = (
     "id", "status", "wanted", "last_seq", "turns", "fence", "lease_owner", "lease_until",
     "open_calls", "input_tokens", "output_tokens", "cost_usd", "calls", "files_seq", "limits",
     "stop_reason", "failure", "started_at", "ended_at", "not_before", "next_round", "next_stage",
-    "next_actor", "next_target", "wave_done", "waiting_for",
+    "next_actor", "next_target", "wave_done", "waiting_for", "forked_from",
 )  # fmt: skip
 ROWS = f"SELECT {', '.join(COLUMNS)} FROM debate_runs ORDER BY number"  # noqa: S608  of our own names
+ROWS_OF = [
+    f"SELECT 1 FROM debate_{table} WHERE debate_id = ?"  # noqa: S608  of our own names
+    for table in ("turns", "events", "attempts")
+]
 ATTEMPTS = (
     "SELECT n, round, actor, target, outcome, owner, input_tokens, output_tokens, cost_usd, fence"
     " FROM debate_attempts WHERE debate_id = ? ORDER BY n"
@@ -86,6 +90,7 @@ class Known:
     filed: list[Any] = field(default_factory=list[Any])
     ended: tuple[str | None, str | None] = (None, None)  # as the files first told it
     examined: dict[str, Any] | None = None  # the row when its files were last compared with it
+    shared: int = 0  # turns that it has from another debate
 
 
 class Checks:
@@ -100,6 +105,8 @@ class Checks:
         self.ending: dict[str, tuple[int, float]] = {}  # an end was accepted: its order, and when
         self._order = 0
         self.made: set[str] = set()  # accepted
+        self.deletable: set[str] = set()  # somebody asked to delete them
+        self._gone: set[str] = set()  # deleted
         self._said: set[tuple[str, str]] = set()  # what people said, and was accepted
         self.torn: set[str] = set()  # folders with a damaged file
         self.damaged: set[str] = set()  # rows whose cursor was set back
@@ -132,11 +139,12 @@ class Checks:
         self._order += 1
         if self.paused:
             return
-        for row in self.rows():
+        rows = self.rows()
+        self._lose({*self._known} - {row["id"] for row in rows})
+        for row in rows:
             known = self._known.get(row["id"])
             if known is None:
-                first = {**row, "status": "scheduled", "last_seq": 0, "turns": 0, "wanted": None}
-                known = self._known[row["id"]] = Known({**first, "lease_owner": None, "fence": 0})
+                known = self._known[row["id"]] = self._first(row)
             elif known.row == row:
                 continue
             self._compare(known, row, writer)
@@ -144,6 +152,45 @@ class Checks:
             self.world.faults.tempt(row)
         if self.world.plan.station:
             self._stations()
+
+    def _first(self, row: dict[str, Any]) -> Known:
+        """A new debate. One that goes on from another begins with its turns."""
+        name = row["id"]
+        self.hold(name not in self._gone, "what was deleted stays so", name)
+        first = {**row, "status": "scheduled", "last_seq": 0, "turns": 0, "wanted": None}
+        known = Known({**first, "lease_owner": None, "fence": 0})
+        if not row["forked_from"]:
+            return known
+        origin = json.loads(row["forked_from"])
+        there = self._shared(name, origin["seq"])
+        if origin["id"] not in self._gone:  # it may be deleted while it is forked
+            same = self._shared(origin["id"], origin["seq"]) == there
+            self.hold(same, "a fork begins as its origin does", f"{name} of {origin}")
+        known.spoken = {_key(*one[:5]) for one in there}
+        known.shared = len(there)
+        known.row |= {"turns": len(there), "last_seq": origin["seq"]}
+        return known
+
+    def _shared(self, name: str, seq: int) -> list[Any]:
+        return self.ask(
+            "SELECT round, actor, target, kind, seq, number, name, stage, text, data, status,"
+            " model, started_at, committed_at FROM debate_turns WHERE debate_id = ? AND seq <= ?"
+            " ORDER BY seq",
+            name, seq,
+        )  # fmt: skip
+
+    def _lose(self, names: set[str]) -> None:
+        """Rows that are gone: somebody asked for it, and nothing of them is left."""
+        for name in sorted(names):
+            self.hold(name in self.deletable, "nothing is lost", name)
+            status = self._known.pop(name).row["status"]
+            self.hold(status in REST, "what goes on is not deleted", f"{name} was {status}")
+            self._gone.add(name)
+            self.made.discard(name)
+            self.calls = [one for one in self.calls if one.debate_id != name]
+            for query in ROWS_OF:
+                self.hold(not self.ask(query, name), "a deletion is whole", f"{name}: {query}")
+            self.world.people.lose(name)
 
     def _compare(self, known: Known, row: dict[str, Any], writer: str) -> None:
         before, name = known.row, row["id"]
@@ -306,7 +353,10 @@ class Checks:
             noted.debate_id, *key, process.name,
         )  # fmt: skip
         noted.n = next((n for (n,) in on_record if n not in made), None)
-        known = self._known[noted.debate_id]
+        known = self._known.get(noted.debate_id)
+        if known is None:
+            self.fail("no call for what was deleted", f"{call.debate.id} {key}")
+            return noted
         again = key in known.spoken and known.row["lease_owner"] == process.name
         self.hold(not again, "what was said is not paid for again", f"{call.debate.id} {key}")
         self.hold(
@@ -378,8 +428,10 @@ class Checks:
         """The database is another one: what it says now is what is known. Files are what they
         were, and stay so."""
         filed = {name: known.filed for name, known in self._known.items()}
+        self.torn |= self._gone  # perhaps they are back, but their files are not
         for stale in (
             self.calls, self.stopping, self.ending, self.made, self._aired, self._known, self._said,
+            self._gone,
         ):  # fmt: skip
             stale.clear()
         for row in self.rows():
@@ -439,6 +491,9 @@ class Checks:
             self._check_blame(name)
             self._check_votes(name)
         self._check_paid()
+        for name in sorted(self._gone):
+            left = self.world.home / "records" / "debates" / name
+            self.hold(not left.exists(), "a deletion is whole", f"{left} is there")
         for name, text in sorted(self._said):
             if name in rows and name not in behind:
                 found = self.ask(
@@ -515,9 +570,11 @@ class Checks:
         if self.world.plan.calm and not self.world.plan.bad_models:
             called_off = name in self.ending or name in self.stopping or self.world.called_off
             people = self.ask(
-                "SELECT COUNT(*) FROM debate_turns WHERE debate_id = ? AND model = ?", name, HUMAN
-            )
-            exact = calls == row["turns"] - people[0][0]
+                "SELECT COUNT(*) FROM debate_turns"
+                " WHERE debate_id = ? AND model = ? AND number > ?",
+                name, HUMAN, self._known[name].shared,
+            )  # fmt: skip
+            exact = calls == row["turns"] - people[0][0] - self._known[name].shared
             self.hold(exact or called_off, "a turn costs one call", f"{name}: {calls} calls")
 
     def _check_files(self, name: str) -> None:

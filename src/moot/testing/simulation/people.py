@@ -21,6 +21,8 @@ VERBS = (
 )  # fmt: skip
 BY_PEOPLE = ("say", "say twice")
 """What people do in debates in which they sit, and as notes in all of them."""
+OF_KEEPERS = ("fork", "fork", "rerun", "rejudge", "delete")
+"""What people do with debates that they have: in few schedules, for the same reason."""
 ON_STATIONS = ("schedule", "air", "run", "cancel", "start")
 SEATS = [{"name": "Ada", "model": "claude:a"}, {"name": "Ben", "model": "openai:b"}]
 BRISK = {"max_turn_seconds": 5}
@@ -80,6 +82,11 @@ def speaks_up(seed: int) -> bool:
     return seed % 17 == 16 or seed % 19 == 5
 
 
+def keeps(seed: int) -> bool:
+    """Whether people fork, judge, repeat and delete debates in this schedule."""
+    return seed % 23 == 3 or seed % 29 == 11
+
+
 def with_people(asked: dict[str, Any], chance: Random) -> dict[str, Any]:
     """The same debate, perhaps with a person in one of its seats."""
     asked = dict(asked)
@@ -125,6 +132,7 @@ class People:
         self._keys: dict[str, str] = {}
         self._juries = Random(f"juries {world.seed}")  # noqa: S311  beside all else that is drawn
         self._voices = Random(f"people {world.seed}")  # noqa: S311  the same
+        self._keeping = Random(f"keepers {world.seed}")  # noqa: S311  the same
         self._said = 0
         self._readers: dict[str, int] = {}  # how far each has read
         self._reading: dict[str, tuple[Process, Callable[[], bool]]] = {}  # where each reads
@@ -138,6 +146,16 @@ class People:
             self.ask("station")
         if speaks_up(world.seed):
             self._speak_up()
+        if keeps(world.seed):
+            self._keep()
+
+    def _keep(self) -> None:
+        """Somebody does something with a debate as a whole, until all is to come to rest."""
+        if self._world.healing:
+            return
+        if self.debates:
+            self.ask(self._keeping.choice(OF_KEEPERS), self._keeping.choice(self.debates))
+        self._world.later(0.5 + 4 * self._keeping.random(), self._keep)
 
     def _speak_up(self) -> None:
         """Somebody says something in some debate, until all is to come to rest."""
@@ -214,6 +232,10 @@ class People:
             "start": Service.start,
             "say": self._say,
             "say twice": partial(self._say, times=2),
+            "fork": self._fork,
+            "rerun": self._rerun,
+            "rejudge": self._rejudge,
+            "delete": self._delete,
         }
         return lambda service: known[verb](service, debate)
 
@@ -279,6 +301,31 @@ class People:
         self._world.called_off = True
         await service.pause(debate_id, at_once=True)
 
+    async def _fork(self, service: Service, debate_id: str) -> None:
+        turns = await service.turns(debate_id)
+        if turns:
+            other = {"participants": [{"id": "ada", "model": "openai:other"}]}
+            changes = other if self._keeping.random() < 0.5 else None
+            after = self._keeping.choice(turns).seq
+            self._known((await service.fork(debate_id, after, changes=changes)).id)
+
+    async def _rerun(self, service: Service, debate_id: str) -> None:
+        self._known((await service.rerun(debate_id)).id)
+
+    async def _rejudge(self, service: Service, debate_id: str) -> None:
+        size = self._keeping.choice((1, 3))
+        self._known((await service.rejudge(debate_id, jury={"size": size})).id)
+
+    async def _delete(self, service: Service, debate_id: str) -> None:
+        self._world.checks.deletable.add(debate_id)
+        await service.delete(debate_id)
+
+    def lose(self, debate_id: str) -> None:
+        """It was deleted, and the keys by which it was made with it."""
+        self._keys = {key: made for key, made in self._keys.items() if made != debate_id}
+        self._readers.pop(debate_id, None)
+        self._reading.pop(debate_id, None)
+
     # --- readers ---
 
     def read_along(self) -> None:
@@ -312,7 +359,8 @@ class People:
                 holds = turn.number == self._heard(debate_id, turn.seq)
                 self._world.checks.hold(holds, NUMBERED, f"{debate_id}: {turn.number}")
             after = event.seq
-            self._readers[debate_id] = max(after, self._readers[debate_id])
+            if debate_id in self._readers:  # it is not deleted
+                self._readers[debate_id] = max(after, self._readers[debate_id])
 
     def _heard(self, debate_id: str, seq: int) -> int:
         """How many turns a debate has up to that entry of its log."""

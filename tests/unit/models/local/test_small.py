@@ -28,7 +28,8 @@ from moot.core import prompts, request
 from moot.core.debate import Debate, Turn
 from moot.core.prompts import Heard, Message, size
 from moot.core.schedule import Step
-from moot.models.local import small
+from moot.models.local import openings, small
+from moot.models.local.openings import opening, tongue
 from moot.models.local.small import retold
 from moot.ports import Call
 from moot.store.formats import FormatFiles
@@ -97,10 +98,63 @@ def test_the_side_is_said_last_and_in_the_words_to_begin_with(motion: str) -> No
         assert told.startswith(f"You are {'for' if ada else 'against'} it: ")
         assert f"” is {'yes' if ada else 'no'}." in told
         assert small._flat(motion)[:200].strip() in told
-        assert re.search(rf"\b{'yes' if ada else 'no'}\b", opening.lower())
-        assert re.search(r" that would [a-z ]+$", opening)
+        words = tongue(motion).words
+        assert words
+        assert (words.yes if ada else words.no) in opening.lower()
+        assert opening.endswith(words.pro if ada else words.con)
         assert len(text.split()) < 200
         assert re.search(r"\n- Ada is for it.*\n- Ben is against it", call.messages[0].text)
+
+
+SPOKEN = {
+    "German": "Sollten Schulen Smartphones verbieten?",
+    "Chinese": "学校应该禁止学生使用智能手机吗？",
+    "Arabic": "هل يجب على المدارس حظر الهواتف الذكية؟",
+    "Hindi": "क्या स्कूलों को स्मार्टफ़ोन पर प्रतिबंध लगाना चाहिए?",
+    "Korean": "학교에서 스마트폰을 금지해야 합니까?",
+}
+
+
+@pytest.mark.parametrize("name", SPOKEN)
+def test_every_call_asks_for_the_language_of_the_motion(name: str) -> None:
+    """And no word of English is there to begin with."""
+    duel = debate_of("duel", "Ada Ben", turns=6).but(motion=SPOKEN[name])
+    for debate in (duel, CLASSIC.but(motion=SPOKEN[name]), council().but(motion=SPOKEN[name])):
+        for call in play(debate, talkative):
+            last = call.messages[-1].text
+            assert f"Write in {name}." in last
+            given = last.partition("Begin with: ")[2]
+            for seat in debate.seats:
+                given = given.replace(seat.name, "")
+            assert name == "German" or not re.search("[A-Za-z]", given)
+            assert "because" not in given
+
+
+@pytest.mark.parametrize("motion", ["Should schools ban smartphones?", "Rust vs Go", "C++?"])
+def test_english_and_what_is_not_clear_need_no_such_word(motion: str) -> None:
+    for call in play(debate_of("duel", "Ada Ben", turns=4).but(motion=motion), talkative):
+        assert "Write in" not in call.messages[-1].text
+        assert "Begin with: " in call.messages[-1].text
+
+
+def test_a_script_of_which_models_read_little_in_a_piece_has_more_tokens() -> None:
+    room = {}
+    for name, motion in SPOKEN.items():
+        [first, *_] = play(debate_of("duel", "Ada Ben", turns=2).but(motion=motion), talkative)
+        room[name] = first.max_tokens
+    assert room == {"German": 150, "Chinese": 150, "Arabic": 360, "Hindi": 360, "Korean": 360}
+
+
+def test_the_words_of_every_language_are_whole() -> None:
+    for code, words in openings._all().items():
+        assert len(words.openings) == 4
+        assert len(words.pro) == len(words.con) == 6, code
+        sides = {side: [opening(words, side, spoken, "Ben", again=False) for spoken in range(12)]
+                 for side in ("pro", "con")}  # fmt: skip
+        for made in sides.values():
+            assert len(set(made)) == 12, "each turn has another"
+            assert not any("{" in one for one in made)
+        assert not set(sides["pro"]) & set(sides["con"])
 
 
 def test_each_turn_of_a_seat_begins_and_goes_elsewhere() -> None:

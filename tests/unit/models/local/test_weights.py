@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from tests import tiny_gguf
 
+from moot.core.language import NAMES
 from moot.errors import InputError, NotFoundError, StateError
 from moot.models.local import gguf
 from moot.models.local.catalog import Hub, Wheels, catalog, entry, machine, suits
+from moot.models.local.embedded import Embedded
 from moot.models.local.weights import DEFAULT_CONTEXT, Model, Shelf
 
 BEST, SMALL = (one.name for one in catalog())
@@ -174,3 +176,15 @@ def test_a_choice_that_is_no_text_is_none(shelf: Shelf) -> None:
     model = put(shelf, BEST)
     (shelf.folder / "use").write_bytes(b"\xff\xfe\x00")
     assert shelf.chosen() == model
+
+
+def test_the_card_of_a_fetched_model_tells_its_languages(shelf: Shelf) -> None:
+    """Those of the catalog; of a file of the user's own, nothing is known."""
+    for one in catalog():
+        assert set(one.languages) <= NAMES.keys()
+        assert "en" in one.languages
+    models = Embedded(shelf.folder.parent, load=lambda: pytest.fail("nobody speaks"))
+    assert "zh" in models.card(put(shelf, BEST)).languages
+    assert "hi" not in models.card(put(shelf, BEST)).languages
+    assert models.card(put(shelf, SMALL)).languages == ("en",)
+    assert models.card(put(shelf, "mine")).languages == ()
