@@ -16,7 +16,7 @@ import pytest
 from moot.bootstrap import open_service
 from moot.errors import ConflictError, InputError, ProviderAuthError
 from moot.evals.arms import parse
-from moot.evals.result import result
+from moot.evals.eval_result import result
 from moot.evals.running import Asked, Run, run
 from moot.ports import Call, Reply, Say, Search
 from moot.settings import Settings

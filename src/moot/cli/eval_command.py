@@ -65,11 +65,11 @@ def evaluate(
     Run the same command again to go on after an interruption, or to see the results again.
     """
     with loading():
-        from moot.evals.result import result
+        from moot.evals.eval_result import result
 
     made = result(asyncio.run(_run(dataset, arm, match, items, (budget, model, name, at_once))))
     if page is not None:
-        from moot.evals.page import html
+        from moot.evals.eval_page import html
 
         page.write_text(html(made), "utf-8", "replace")
         typer.echo(f"Written to {page}.", err=True)
@@ -142,7 +142,7 @@ def _show(made: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from moot.evals.text import COLUMNS, notes, rows
+    from moot.evals.eval_text import COLUMNS, notes, rows
 
     table = Table(box=None, pad_edge=False)
     for name in COLUMNS:

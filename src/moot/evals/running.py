@@ -18,9 +18,9 @@ from moot.core.debate import Debate, Turn, Usage
 from moot.core.format import Format
 from moot.errors import InputError, StateError
 from moot.evals import arms, matching
-from moot.evals.answers import given, is_right
 from moot.evals.arms import Arm
 from moot.evals.datasets import Dataset, Item
+from moot.evals.marking import given, is_right
 from moot.ports import Moot, Once
 from moot.render.cost import UNKNOWN, about
 

@@ -11,8 +11,8 @@ from typing import Any
 from moot.core import prompts
 from moot.core.debate import Usage
 from moot.core.jury import SIDES
-from moot.evals.answers import read
 from moot.evals.datasets import LETTERS, Item
+from moot.evals.marking import read
 from moot.models.understudy import Understudy
 from moot.ports import Call, ModelCard, Reply, Say
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from moot.errors import InputError
-from moot.evals.answers import is_right, read
 from moot.evals.datasets import Item, load, parse
+from moot.evals.marking import is_right, read
 from moot.evals.matching import Spent, sizes
 
 COLOURS = Item(id="c", question="Which?", options=("red", "dark red", "blue"), answer="blue")

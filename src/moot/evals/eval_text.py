@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from moot.evals.result import CLOSE
+from moot.evals.eval_result import CLOSE
 from moot.render.cost import about
 
 COLUMNS = ("arm", "right", "accuracy", "95% interval", "right→wrong", "wrong→right", "p (Holm)",

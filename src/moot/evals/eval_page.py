@@ -8,9 +8,9 @@ from importlib import resources
 from typing import Any
 
 from moot.core.clean import visible
-from moot.evals.text import COLUMNS, notes, rows
+from moot.evals.eval_text import COLUMNS, notes, rows
 
-_STYLE = resources.files("moot.evals").joinpath("page.css").read_text("utf-8")
+_STYLE = resources.files("moot.evals").joinpath("eval_page.css").read_text("utf-8")
 _WIDTH, _LEFT, _RIGHT = 760, 170, 740
 _ROW = 34
 _SIDE = 260
