@@ -30,7 +30,7 @@ class Item(_Record):
 
     id: str = Field(min_length=1, max_length=200)
     question: str = Field(min_length=1, max_length=3500)
-    options: tuple[str, ...] = Field((), max_length=len(LETTERS))
+    options: tuple[str, ...] = Field(default=(), max_length=len(LETTERS))
     answer: Annotated[str, Field(min_length=1, coerce_numbers_to_str=True)]
     sources: tuple[Source, ...] = ()
     check: Check | None = None  # of an answer without options; None: by what the answer is
