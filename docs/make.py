@@ -84,6 +84,7 @@ PACKAGES = {
     "dispatch": "Who advances a debate: this process, or Celery's workers",
     "webhooks": "Programs elsewhere are told what became of debates",
     "client": "A moot elsewhere, over HTTP",
+    "evals": "Whether a debate is worth it: datasets, arms and statistics",
     "api": "The HTTP service",
     "mcp": "moot as tools of an agent, over the Model Context Protocol",
     "worker": "Processes on other machines",

@@ -611,7 +611,7 @@ def test_export(scene: Scene) -> None:
 
 def test_library(scene: Scene) -> None:
     names = [rules["name"] for rules in scene.get("/formats")["items"]]
-    assert sorted(names) == ["classic", "council", "custom", "duel", "jury", "redteam", "standard"]
+    assert sorted(names) == sorted([*FORMATS, "poll"])
     offered = scene.get("/models")
     assert "local" in {one["provider"] for one in offered["items"]}
     found = scene.get("/providers")

@@ -5,11 +5,11 @@ from typing import Any
 from typer.core import TyperGroup
 
 GROUPS = {
-    "Debate": ("run", "council", "start", "watch", "pause", "resume", "stop", "end", "retry",
-               "skip", "say", "share", "fork", "rerun"),
+    "Debate": ("run", "council", "plan", "start", "watch", "pause", "resume", "stop", "end",
+               "retry", "skip", "say", "share", "fork", "rerun"),
     "Read": ("list", "show", "ask", "report", "export", "replay", "records"),
     "Keep": ("label", "archive", "delete", "import", "templates"),
-    "Decide": ("gate", "verdict", "rejudge", "outcome"),
+    "Decide": ("gate", "verdict", "rejudge", "outcome", "eval"),
     "Stations": ("stations", "air", "agents"),
     "Models and formats": ("models", "model", "formats", "schema", "settings", "doctor"),
     "Run a service": ("serve", "mcp", "worker", "supervisor", "hooks", "db", "reindex"),

@@ -13,12 +13,14 @@ with loading():
     from moot.cli import (
         agent_commands,
         ask_command,
+        eval_command,
         gate_command,
         home_commands,
         hook_commands,
         model,
         offers_command,
         outcome_commands,
+        plan_command,
         read_commands,
         run_commands,
         settings_commands,
@@ -38,9 +40,9 @@ app = typer.Typer(
     help="Debates between language models, carried to their end.",
 )
 for commands in (
-    run_commands, share_command, ask_command, read_commands, outcome_commands, gate_command,
-    agent_commands, station_commands, settings_commands, home_commands, hook_commands, model,
-    offers_command, template_commands,
+    run_commands, share_command, plan_command, ask_command, read_commands, outcome_commands,
+    gate_command, eval_command, agent_commands, station_commands, settings_commands, home_commands,
+    hook_commands, model, offers_command, template_commands,
 ):  # fmt: skip
     commands.register(app)
 

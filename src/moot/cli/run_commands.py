@@ -62,6 +62,20 @@ NoSwap = Annotated[
 NoBaseline = Annotated[
     bool, typer.Option("--no-baseline", help="Jurors do not vote before they have heard anything.")
 ]
+Problem = Annotated[
+    str | None, typer.Option("--problem", metavar="TEXT", help="The same, as an option.")
+]
+Constraints = Annotated[
+    list[str] | None, typer.Option(help="Something the decision must keep to. Repeatable.")
+]
+Roles = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ROLE=MODEL",
+        help="Proponent, Critic, Analyst, Synthesizer or Judge, e.g. Critic=claude.",
+    ),
+]
+RecordType = Annotated[str | None, typer.Option(help="What is written back: decision or worklog.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -192,27 +206,15 @@ def council(
             metavar="PROBLEM", help="What is to be decided; - reads it from standard input."
         ),
     ] = None,
-    problem_option: Annotated[
-        str | None, typer.Option("--problem", metavar="TEXT", help="The same, as an option.")
-    ] = None,
+    problem_option: Problem = None,
     file: File = None,
     output_type: Annotated[
         str, typer.Option(help="decision, writing, architecture, planning or evaluation.")
     ] = "decision",
-    constraint: Annotated[
-        list[str] | None, typer.Option(help="Something the decision must keep to. Repeatable.")
-    ] = None,
-    role: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ROLE=MODEL",
-            help="Proponent, Critic, Analyst, Synthesizer or Judge, e.g. Critic=claude.",
-        ),
-    ] = None,
+    constraint: Constraints = None,
+    role: Roles = None,
     model: Model = None,
-    record: Annotated[
-        str | None, typer.Option(help="What is written back: decision or worklog.")
-    ] = None,
+    record: RecordType = None,
     max_turn_seconds: Seconds = None,
     max_turn_tokens: Tokens = None,
     jury: Jury = None,
@@ -233,7 +235,7 @@ def council(
         problem=motion_of("council", "problem", given, file),
         output_type=output_type,
         constraints=constraint or None,
-        participants=[_role(text) for text in role or []] or None,
+        participants=read_roles(role) or None,
         writeback_record_type=record,
         max_turn_seconds=max_turn_seconds,
         max_turn_tokens=max_turn_tokens,
@@ -556,6 +558,10 @@ def _jury(
         baseline=False if no_baseline else None,
     )
     return asked or None
+
+
+def read_roles(given: list[str] | None) -> list[dict[str, Any]]:
+    return [_role(text) for text in given or []]
 
 
 def _role(text: str) -> dict[str, Any]:

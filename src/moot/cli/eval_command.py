@@ -1,0 +1,156 @@
+"""`moot eval`: whether debates are worth it, on questions whose answers are known."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from moot.cli.ask import Json, counted, print_json
+from moot.cli.quiet import loading
+from moot.errors import InputError
+
+if TYPE_CHECKING:
+    from moot.evals.running import Asked, Run
+    from moot.ports import Moot
+
+Arms = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--arm",
+        metavar="ARM",
+        help="single, vote@7, vote@match, or FORMAT+juryN, with ,model=MODEL and more after it. "
+        "The others are compared with the first. Repeatable.",
+    ),
+]
+Page = Annotated[
+    Path | None, typer.Option("--page", metavar="FILE", help="Write a page with plots, too.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    app.command("eval")(evaluate)
+
+
+def evaluate(
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATASET", help="A JSONL file: id, question, options, answer, sources."
+        ),
+    ],
+    arm: Arms = None,
+    items: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Only the first N; default all.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(metavar="USD", help="What all arms together may cost.")
+    ] = None,
+    match: Annotated[
+        str | None, typer.Option(metavar="ARM", help="The arm whose cost vote@match matches.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", metavar="MODEL", help="Of every seat that has no other."),
+    ] = None,
+    name: Annotated[str, typer.Option(help="Another name runs the same eval anew.")] = "",
+    at_once: Annotated[
+        int, typer.Option(metavar="N", min=1, max=64, help="Items under way at the same time.")
+    ] = 8,
+    page: Page = None,
+    json: Json = False,
+) -> None:
+    """Compare ways to answer on a dataset. Each item is a debate that happens once.
+
+    Run the same command again to go on after an interruption, or to see the results again.
+    """
+    with loading():
+        from moot.evals.eval_result import result
+
+    made = result(asyncio.run(_run(dataset, arm, match, items, (budget, model, name, at_once))))
+    if page is not None:
+        from moot.evals.eval_page import html
+
+        page.write_text(html(made), "utf-8", "replace")
+        typer.echo(f"Written to {page}.", err=True)
+    if json:
+        print_json(made)
+    else:
+        _show(made)
+    raise typer.Exit(3 if made["unfinished"] else 0)
+
+
+async def _run(
+    dataset: str,
+    specs: list[str] | None,
+    match: str | None,
+    items: int | None,
+    more: tuple[float | None, str | None, str, int],
+) -> "Run":
+    from moot.cli.target import where
+    from moot.evals import running, statistics
+
+    statistics.check()
+    asked = _asked(dataset, specs, match, items)
+    budget, model, name, at_once = more
+    async with where() as moot:
+        chosen = model or (await moot.default_models())[0]
+        whole = running.Asked(*asked, chosen, name, match, budget, at_once)
+        await _introduce(moot, whole)
+        return await running.run(moot, whole, _told)
+
+
+def _asked(
+    dataset: str, specs: list[str] | None, match: str | None, items: int | None
+) -> tuple[Any, Any]:
+    from moot.evals import arms, datasets
+
+    if not specs:
+        raise InputError("Name two or more arms, for example --arm single --arm council.", "arm")
+    if len(set(specs)) < len(specs):
+        raise InputError("--arm: two arms are the same.", "arm")
+    found = tuple(map(arms.parse, specs))
+    matched = [one for one in found if one.matched]
+    if bool(matched) != (match is not None) or match in {one.spec for one in matched}:
+        raise InputError(
+            "--match ARM and the arm vote@match need each other: it matches what ARM costs.",
+            "match",
+        )
+    if match is not None and match not in specs:
+        raise InputError(f"--match {match}: there is no such arm.", "match")
+    data = datasets.load(Path(dataset))
+    return datasets.Dataset(data.name, data.items[:items]), found
+
+
+async def _introduce(moot: "Moot", asked: "Asked") -> None:
+    """Who answers how many questions, and what that is likely to cost, before the first call."""
+    from moot.evals.running import outlook
+
+    count = len(asked.dataset.items)
+    said = f"{counted(count, 'item')} × {counted(len(asked.arms), 'arm')}, by {asked.model}"
+    typer.echo(f"{said}: {await outlook(moot, asked)}.", err=True)
+
+
+def _told(run: "Run") -> None:
+    whole = len(run.asked.dataset.items) * len(run.asked.arms)
+    done = len(run.answers)
+    if done % max(whole // 20, 1) == 0 or done == whole:
+        typer.echo(f"{done:,} of {whole:,} answered.", err=True)
+
+
+def _show(made: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from moot.evals.eval_text import COLUMNS, notes, rows
+
+    table = Table(box=None, pad_edge=False)
+    for name in COLUMNS:
+        table.add_column(name, no_wrap=True, justify="left" if name == "arm" else "right")
+    for row in rows(made):
+        table.add_row(*row)
+    console = Console(highlight=False)
+    wide = Console(highlight=False, width=max(console.width, 150))
+    wide.print(table)
+    for note in notes(made):
+        typer.echo(f"\n{note}")
