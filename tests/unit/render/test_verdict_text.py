@@ -92,6 +92,15 @@ def test_whoever_decides_there_is_a_sentence(kind: str, by: str | None) -> None:
     assert "{" not in told.sentence
 
 
+def test_the_page_says_the_same() -> None:
+    page = (Path(__file__).parents[3] / "web/src/outcome/verdict.ts").read_text("utf-8")
+    page = page.replace("${FACTS}", "facts are missing. The open questions come first.")
+    for by in ("jury", "judge", "positions", None):
+        for kind in NAMES:
+            told = tell(decided() | {"outcome": kind, "decidedBy": by, "judge": None}, SEATS)
+            assert told.sentence.replace("The judge", "The {judge}") in page
+
+
 def test_nothing_is_said_that_an_outcome_at_its_edge_belies() -> None:
     """5 of 10 jurors, the others for four options or silent: the lead is 3, and no majority of all.
     1 of 1 who took a position, of 5. Speakers who are undecided and asked for nothing."""
