@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 import json
 import shutil
+import tarfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -430,3 +431,22 @@ def test_what_was_left_goes_on_and_what_was_done_stays(settings: Settings) -> No
         assert {f"turn:{seq}" for seq in why["turns"]} <= cited
         assert cited <= {f"turn:{turn.seq}" for turn in after[one][1]}
     assert councils
+
+
+def test_debates_with_verdicts_replay_to_the_byte(tmp_path: Path) -> None:
+    """`old/verdicts-5.tar.xz` holds duels and councils with a jury, and one without, of each
+    outcome, as the last version of edition 4 and layout 5 filed them; two are rejudged."""
+    with tarfile.open(HOME.parent / "verdicts-5.tar.xz") as kept:
+        kept.extractall(tmp_path, filter="data")
+    folders = sorted(path.name for path in (tmp_path / "records" / "debates").iterdir())
+    seen: set[tuple[str, str]] = set()
+    for name in folders:
+        found = read_folder(tmp_path, name)
+        assert not found.issues, name
+        assert found.debate
+        assert (found.debate.rules.edition, found.documents["manifest.json"]["layout"]) == (4, 5)
+        made = found.documents["verdict.json"]
+        seen.add((made["decidedBy"], made["outcome"]))
+    assert len(folders) == 13
+    kinds = ("decided", "contested", "deadlock", "needs_facts", "no_verdict")
+    assert seen == {*(("jury", kind) for kind in kinds), ("judge", "decided")}

@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from moot.bootstrap import open_service
+from moot.core import prompts, request, schedule
 from moot.core.debate import Debate
-from moot.core.format import Effort
+from moot.core.format import Effort, Format, parse
 from moot.errors import InputError
 from moot.ports import Call
 from moot.settings import Settings
@@ -103,3 +106,53 @@ def test_a_budget_counts_the_thinking_of_a_model_that_always_thinks(tmp_path: Pa
     assert run(tmp_path / "none", text, 2, 8_000, "none")[0].stop_reason == "agreement"
     with pytest.raises(InputError, match="that may take up to"):
         run(tmp_path / "high", text, 2, 8_000, "high")
+
+
+def test_one_speaker_alone_does_not_agree_with_itself(tmp_path: Path) -> None:
+    alone = ACCORD.replace("min = 2", 'min = 1\nhost = "optional"')
+    rules = parse(alone, "accord.toml")
+    with pytest.raises(InputError, match="it needs two of them"):
+        debate(rules, [{"name": "Ada"}], host={"name": "Hal"})
+    assert len(debate(rules, [{"name": "Ada"}, {"name": "Ben"}]).participants) == 2
+
+
+ROLES = """
+[[roster.roles]]
+name = "Buy"
+[[roster.roles]]
+name = "Build"
+"""
+
+
+@pytest.mark.parametrize(
+    ("motion", "position", "taken"),
+    [
+        ("Buy or build?", "Build", True),
+        ("Sollen wir build, oder nicht?", "build.", True),
+        ("How do we get a shop?", "Build", False),
+        ("How do we get a shop?", "build.", False),
+        ("How do we get a building?", "Build", False),
+        ("How do we get a shop?", "Build it", True),
+    ],
+)
+def test_a_role_is_a_position_only_if_the_motion_names_it(
+    motion: str, position: str, taken: bool
+) -> None:
+    made = debate(parse(ACCORD.replace("min = 2", "min = 2\nmax = 2") + ROLES, "a"), motion=motion)
+    step = next(schedule.waves(made))[0]
+    said = {"claim": "So it is.", "rationale": "It is so.", "position": position, "confidence": 1}
+    if taken:
+        assert prompts.read(step, made, said)["position"] == position
+    else:
+        with pytest.raises(ValueError, match="that is a role"):
+            prompts.read(step, made, said)
+
+
+def debate(
+    rules: Format, seats: Sequence[Mapping[str, Any]] = (), motion: str = "Ship?", **more: Any
+) -> Debate:
+    return request.build(
+        debate_id="debate_20261118_120000_aaaaaa", at="2026-11-18T12:00:00.000Z", motion=motion,
+        rules=rules, default_model="local:m", normalize=lambda model: (model, None),
+        participants=seats, **more,
+    )  # fmt: skip

@@ -203,13 +203,17 @@ def _share(value: object) -> object:
     return number / 100 if percent or 1 < number <= 100 else number
 
 
+def same(choice: str) -> str:
+    """What choices have in common that nobody could tell apart: case, blanks and the way in which
+    letters are encoded do not matter."""
+    return " ".join(unicodedata.normalize("NFC", choice).casefold().split())
+
+
 def _chosen(choices: Sequence[str]) -> BeforeValidator:
     """Models change the case of what they choose."""
-    known = {choice.casefold(): choice for choice in choices}
+    known = {same(choice): choice for choice in choices}
     return BeforeValidator(
-        lambda value: (
-            known.get(value.strip().casefold(), value) if isinstance(value, str) else value
-        )
+        lambda value: known.get(same(value), value) if isinstance(value, str) else value
     )
 
 

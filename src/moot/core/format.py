@@ -1,11 +1,12 @@
 """What a format file says, and its validation: a format is data, and adding one takes no code."""
 
+import difflib
 import hashlib
 import json
 import re
 import string
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import (
@@ -18,8 +19,10 @@ from pydantic import (
     model_validator,
 )
 
-from moot.core.answers import Answer, unset
+from moot.core.answers import Answer, same, unset
+from moot.core.answers import Field as AnswerField
 from moot.core.built_in import BUILT_IN
+from moot.core.clean import visible
 from moot.errors import InputError
 
 PLACEHOLDERS = frozenset({"name", "stance", "target", "motion", "stage", "round", "rounds"})
@@ -27,12 +30,13 @@ PLACEHOLDERS = frozenset({"name", "stance", "target", "motion", "stage", "round"
 
 MAX_PARTICIPANTS = 12
 MAX_JURORS = 11
-EDITION = 5
+EDITION = 6
 """By which rules the documents of a debate are made that begins now. 1: debates that began before
 there were juries, whose packets must come out as they did. 2: those that began before turns had
 numbers of their own, and that cite a turn by its seq. 3: those that began before what a debate
 cost was one figure with every call in it, and unknown prices were said to be unknown. 4: those that
-began before quotes were checked as they are said, in texts too."""
+began before quotes were checked as they are said, in texts too. 5: those that began before an
+option that nobody holds any more counted as one that few do."""
 MAX_TURNS = 2000
 
 _HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -391,6 +395,8 @@ def check(rules: Format) -> None:
         raise ValueError(f"stage {late[0]!r}: a jury hears the whole debate, so it votes later")
     if taken := sorted(set(rules.answers) & {"text", *BUILT_IN}):
         raise ValueError(f"field answers.{taken[0]}: that shape is built in; choose another name")
+    for name, shape in rules.answers.items():
+        _check_choices(f"field answers.{name}", shape.fields)
     if rules.result:
         _check_outcome(rules, rules.result)
     _check_length(rules)
@@ -413,6 +419,26 @@ def _check_answer(rules: Format, stage: Stage, where: str) -> None:
             f"{where} answer: {stage.answer} chooses among the options that stand; an earlier "
             "stage of outcome.stands must state some"
         )
+
+
+def _check_choices(where: str, fields: Mapping[str, AnswerField]) -> None:
+    """Each choice can be made: it is what is left of a model's answer once that was cleaned."""
+    for key, field in fields.items():
+        here = f"{where}.fields.{key}"
+        known: dict[str, str] = {}
+        for choice in field.choices:
+            if choice != " ".join(visible(choice).split()):
+                raise ValueError(
+                    f"{here}.choices: {choice!r} has blanks at its ends, two in a row, or "
+                    "characters that nobody sees, so no model could choose it; take them out"
+                )
+            other = known.setdefault(same(choice), choice)
+            if other != choice:
+                raise ValueError(
+                    f"{here}.choices: {other!r} and {choice!r} differ only in case or encoding, so "
+                    "moot could not tell which was chosen; keep one"
+                )
+        _check_choices(here, field.fields)
 
 
 def _check_until(rules: Format, stage: Stage, where: str) -> None:
@@ -581,9 +607,15 @@ def _roles(rules: Format, stage: Stage) -> tuple[str, ...]:
 
 
 def _first(error: ValidationError, table: Mapping[str, Any]) -> str:
-    problem = error.errors(include_url=False)[0]
+    """The mistake that explains most: a field that there is not comes before what is missing, which
+    may be that field spelt right."""
+    problems = error.errors(include_url=False)
+    told = [one for one in problems if one["type"] != "literal_error"] or problems
+    problem = next((one for one in told if one["type"] == "extra_forbidden"), told[0])
+    path = _place(problem["loc"], table, absent=problem["type"] == "missing")
     message = re.sub(r"^Value error, ", "", problem["msg"])
-    path = list(problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        message = "There is no such field." + _meant(path)
     words: list[str] = []
     if len(path) >= 2 and path[0] == "stages" and isinstance(path[1], int):
         stages = table.get("stages", [])
@@ -591,8 +623,42 @@ def _first(error: ValidationError, table: Mapping[str, Any]) -> str:
         words.append(f"stage {named!r}" if named else f"stage {path[1] + 1}")
         path = path[2:]
     if path:
-        words.append("field " + ".".join(str(part) for part in path if part != "constrained-str"))
+        words.append("field " + ".".join(map(str, path)))
     return f"{', '.join(words)}: {message}" if words else message
+
+
+def _place(loc: Sequence[int | str], table: Mapping[str, Any], *, absent: bool) -> list[int | str]:
+    """Where in its file a mistake is: without the kinds of values that were tried there."""
+    here: Any = table
+    found: list[int | str] = []
+    for part in loc:
+        if isinstance(here, dict) and part in here:
+            here = cast("dict[Any, Any]", here)[part]
+        elif isinstance(here, list) and isinstance(part, int):
+            here = cast("list[Any]", here)[part]
+        elif not absent or part != loc[-1]:
+            continue
+        found.append(part)
+    return found
+
+
+_PARTS: Mapping[int | str, type[BaseModel]] = {
+    "stages": Stage,
+    "roster": Roster,
+    "roles": RoleSeat,
+    "jury": JurySize,
+    "options": Option,
+    "outcome": Outcome,
+    "answers": Answer,
+    "fields": AnswerField,
+}
+
+
+def _meant(path: Sequence[int | str]) -> str:
+    """The field that somebody may have meant, if one is spelt much like it."""
+    part = next((_PARTS[one] for one in reversed(path[:-1]) if one in _PARTS), Format)
+    near = difflib.get_close_matches(str(path[-1]), part.model_fields, 1)
+    return f" Did you mean {near[0]}?" if near else ""
 
 
 def to_json(rules: Format) -> str:

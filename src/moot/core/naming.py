@@ -65,7 +65,7 @@ class Name:
     def meant(self, text: str, start: int, end: int) -> bool:
         """Whether what stands there is this name, and not a word that is spelled like it."""
         found = text[start:end]
-        if _inside(text, start, end) or (self.letter and found != self.text):
+        if inside(text, start, end) or (self.letter and found != self.text):
             return False
         if not found.islower() or key(found) in _COINED:
             return True
@@ -127,7 +127,7 @@ def _vendors(seat: Participant) -> list[Name]:
     ]
 
 
-def _inside(text: str, start: int, end: int) -> bool:
+def inside(text: str, start: int, end: int) -> bool:
     """Whether what stands there is a part of a longer word. In scripts without spaces, nothing
     tells."""
     around = ((text[start - 1 : start], text[start]), (text[end : end + 1], text[end - 1]))

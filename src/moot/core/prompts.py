@@ -5,6 +5,7 @@ caches hit. Another's words stand behind `> ` on every line: material, never an 
 right for one kind of turn only (its length, its manners, its options) stands in the ask.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from moot.core.excerpts import Excerpts, excerpts
 from moot.core.format import Format
 from moot.core.jury import NO_CHOICES, NOTE, Blind, Choices
 from moot.core.legs import legs_of
+from moot.core.positions import key
 from moot.core.quoting import SHORTEST, Shelf
 from moot.core.schedule import Step
 
@@ -31,6 +33,7 @@ class Message:
     text: str
 
 
+_LETTERS = re.compile(r"[\W_]+")
 _NOTE = 32  # tokens that the note of what was left out may take
 _FLOOR = "The floor is yours."
 _CUE = 60  # words that a host takes to give somebody the floor
@@ -388,13 +391,22 @@ def read(
     if not small and step.target and step.target != step.actor and step.sees == "all":
         said = [turn.text for turn in _heard_by(step, turns) if turn.actor == step.target]
         answers.check_grounds(made, found, debate.seat(step.target).name, "\n".join(said))
-    if found.get("position") in debate.rules.roster.names:
+    if _is_a_role(str(found.get("position", "")), debate):
         raise ValueError("position: that is a role; it must be an answer to the problem")
     if step.answer == "verdict":
         found["work"] = found["work"] if (work := _work(debate)) else None
         if work and not found["work"] and found["choice"] != answers.UNDECIDED:
             raise ValueError(f"work: it must hold the {work} itself, which was asked for")
     return _blind(step, debate, choices).reveal(found) if step.reading else found
+
+
+def _is_a_role(position: str, debate: Debate) -> bool:
+    """Whether somebody stands for nothing but a role. A role that is named like an option of the
+    motion is one: buy or build, for example."""
+    named = key(position)
+    asked = f" {_LETTERS.sub(' ', debate.motion.casefold())} "
+    roles = (role.casefold() for role in debate.rules.roster.names)
+    return named in roles and f" {named} " not in asked
 
 
 def known(

@@ -1,9 +1,11 @@
 """What was agreed and what was not: all that `consensus.json` holds, from the turns alone."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from moot.core.debate import Debate, Turn
+from moot.core.naming import inside
 from moot.core.positions import key
 from moot.outcome.stands import Stand, Standing, Tally, answer, standing
 
@@ -16,7 +18,7 @@ def consensus(debate: Debate, turns: Sequence[Turn]) -> dict[str, Any]:
     agreements = _points((reading or {}).get("agreements", ()), known)
     disagreements = _points((reading or {}).get("disagreements", ()), known)
     if debate.rules.edition > 1:
-        agreements, disagreements = _agreed(turns, stood, agreements, disagreements)
+        agreements, disagreements = _agreed(debate, turns, stood, agreements, disagreements)
     elif not agreements and not disagreements:
         agreements, disagreements = _plain_points(stood.final)
     dropped = [turn for turn in _citations(reading) if turn not in known]
@@ -82,6 +84,7 @@ def _plain_points(after: Tally) -> tuple[list[dict[str, Any]], list[dict[str, An
 
 
 def _agreed(
+    debate: Debate,
     turns: Sequence[Turn],
     stood: Standing,
     agreements: list[dict[str, Any]],
@@ -98,21 +101,38 @@ def _agreed(
         for option, group, _ in stood.final.options
         if 2 * len(group) <= stood.final.stood
     ]
-    wordings = {
-        word for option, _ in few for word, name in stood.names.items() if key(name) == key(option)
-    }
+    rare = {key(option) for option, _ in few}
+    if debate.rules.edition > 5:  # nobody at all is few, too
+        held = {key(option) for option, _, _ in stood.final.options}
+        rare |= {key(name) for name in stood.names.values()} - held
+    wordings = {word for word, name in stood.names.items() if key(name) in rare}
+    named = _named if debate.rules.edition > 5 else _between_blanks
     spoke = {turn.number: turn.name for turn in turns}
     minority = {name for _, names in few for name in names}
 
     def held_by_few(point: Mapping[str, Any]) -> bool:
-        words = f" {key(point['text'])} "
         behind = {spoke[n] for n in point["turns"]} & set(stood.asked)
-        return any(f" {word} " in words for word in wordings) or (
+        return bool(named(point["text"], stood.names.keys()) & wordings) or (
             bool(behind) and behind <= minority and 2 * len(behind) <= stood.final.stood
         )
 
     opened = [point for point in agreements if held_by_few(point)]
     return [point for point in agreements if point not in opened], [*disagreements, *opened]
+
+
+def _named(text: str, wordings: Collection[str]) -> set[str]:
+    """The options that a text names: of two that begin at the same place, the longer one. In
+    scripts without spaces, an option may stand among other letters."""
+    if not wordings:
+        return set()
+    longest_first = sorted(wordings, key=lambda word: (-len(word), word))
+    pattern, plain = "|".join(map(re.escape, longest_first)), key(text)
+    return {one[0] for one in re.finditer(pattern, plain) if not inside(plain, *one.span())}
+
+
+def _between_blanks(text: str, wordings: Collection[str]) -> set[str]:
+    """The same before edition 6, which missed what stands in brackets or without spaces."""
+    return {word for word in wordings if f" {word} " in f" {key(text)} "}
 
 
 def _table(counted: Tally) -> list[dict[str, Any]]:

@@ -6,8 +6,9 @@ that is over has no closing summary. 3: a verdict has its speaker's name, seats 
 none, a vote is a main point, and answers of any shape are read by their fields. 4: a debate with a
 verdict shows that first, and the ballots of a jury stand by round and juror, each with its order.
 5: a report begins with what is at issue, the best points, what was conceded and what stays open,
-its figures are behind a fold, and only prose is picked from what was said.
+its figures are behind a fold, and only prose is picked from what was said. 6: of a contested
+outcome, the undecided and quotes that failed, a verdict says no more than is known.
 """
 
-LAYOUTS = (1, 2, 3, 4, 5)
+LAYOUTS = (1, 2, 3, 4, 5, 6)
 LAYOUT = LAYOUTS[-1]  # add one when the same debate would be written differently

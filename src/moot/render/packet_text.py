@@ -7,6 +7,7 @@ from moot.core.change import Record
 from moot.core.clean import escape, visible
 from moot.outcome.result import Result
 from moot.render import verdict_markdown
+from moot.render.layout import LAYOUT
 from moot.render.verdict_markdown import line
 from moot.render.verdict_text import tell
 
@@ -18,29 +19,32 @@ _WORKS = {
 }
 
 
-def document(came_to: Result) -> str:
+def document(came_to: Result, layout: int = LAYOUT) -> str:
     """The packet of a debate as a document; empty if it has none."""
     if came_to.packet is None or came_to.consensus is None:
         return ""
     missing = came_to.consensus["missing"]
     if came_to.verdict is None:
         return markdown(came_to.packet, missing)
-    return _with_verdict(came_to.packet, came_to.verdict, missing)
+    return _with_verdict(came_to.packet, came_to.verdict, missing, layout)
 
 
-def note(came_to: Result) -> Record | None:
+def note(came_to: Result, layout: int = LAYOUT) -> Record | None:
     """The record that was written back, as the database knows it; None if there is none."""
     path, said = came_to.path, came_to.record
     if path is None or said is None:
         return None
-    return Record(path, said["type"], said["title"], document(came_to), said["createdAt"])
+    return Record(path, said["type"], said["title"], document(came_to, layout), said["createdAt"])
 
 
 def _with_verdict(
-    packet: Mapping[str, Any], verdict: Mapping[str, Any], missing: Sequence[Mapping[str, Any]]
+    packet: Mapping[str, Any],
+    verdict: Mapping[str, Any],
+    missing: Sequence[Mapping[str, Any]],
+    layout: int,
 ) -> str:
     """The packet as a document that begins with its outcome; its scores come last."""
-    told = tell(verdict, [(seat["role"], _model(seat)) for seat in packet["participants"]])
+    told = tell(verdict, [(seat["role"], _model(seat)) for seat in packet["participants"]], layout)
     consensus = packet["consensus"]
     failed = ", ".join(packet["errorCodes"])
     lines = [

@@ -42,7 +42,7 @@ _FOLD_STYLE = resources.files("moot.render").joinpath("takeaways.css").read_text
 def html(report: Mapping[str, Any], layout: int = LAYOUT, transcript: str | None = None) -> str:
     """A report as one document that fetches nothing, runs nothing, and trusts no text in it.
     `transcript` is the file beside it that holds all that was said."""
-    title, told = _text(report["motion"]), told_of(report)
+    title, told = _text(report["motion"]), told_of(report, layout)
     style = _STYLE + (_VERDICT_STYLE if told else "") + (_FOLD_STYLE if layout > 4 else "")
     badge = f'<span class="badge">{_text(report["status"])}</span>'
     if report["degraded"]:

@@ -58,7 +58,7 @@ def method(report: Mapping[str, Any]) -> str:
 def markdown(report: Mapping[str, Any], layout: int = LAYOUT, transcript: str | None = None) -> str:
     """A report as a document. What was said in the debate cannot mark up anything in it.
     `transcript` is where all of it can be read, if that is elsewhere."""
-    told = told_of(report)
+    told = told_of(report, layout)
     lines = [f"# {_line(report['motion'])}", ""]
     facts = [f"- {name}: {_line(value)}" for name, value in facts_of(report)]
     if told:
@@ -131,12 +131,13 @@ def _summary(report: Mapping[str, Any], layout: int) -> list[str]:
     return lines
 
 
-def told_of(report: Mapping[str, Any]) -> Told | None:
+def told_of(report: Mapping[str, Any], layout: int) -> Told | None:
     """The verdict of a report, in words; None if it has none."""
     if not (verdict := report.get("verdict")):
         return None
     spoke = [who for who in report["speakers"] if who["role"] not in ("juror", "person")]
-    return tell(verdict, [(who["name"], model) for who in spoke for model in who["models"][-1:]])
+    seats = [(who["name"], model) for who in spoke for model in who["models"][-1:]]
+    return tell(verdict, seats, layout)
 
 
 def _words(report: Mapping[str, Any], summary: Mapping[str, Any], layout: int) -> list[str]:

@@ -43,6 +43,8 @@ def result_line(debate: Debate, support_: str = "", summary: str = "") -> str:
 def _decided(outcome: Decision, support_: str) -> str:
     kind, option = NAMES[outcome.outcome or "decided"], outcome.selected_option
     room = LONGEST - len(kind) - len(support_) - 4
+    if outcome.outcome in ("decided", "contested"):  # whatever the option is called
+        return f"{kind}: {_short(option, room)}{f', {support_}' if support_ else ''}"
     if option == NOTHING:
         return NOTHING
     if option.startswith(f"{NOTHING}: "):  # and why

@@ -13,6 +13,7 @@ from moot.core.debate import Debate, Turn
 from moot.core.voices import UNDERSTUDY, label
 from moot.render.cost import of_document
 from moot.render.extract import clip
+from moot.render.layout import LAYOUT
 
 MOST = 6  # lines of what is open and what would change it; verdict.json has all of them
 NAMES = {
@@ -27,8 +28,8 @@ _FACTS = "facts are missing. The open questions come first."
 _SENTENCES: dict[str | None, dict[str, str]] = {
     "jury": {
         "decided": "The jury chose this with a clear lead.",
-        "contested": "More than half of the votes are for this, but the lead is too small to call "
-        "it decided.",
+        "contested": "More than half of the votes that count are for this, but not clearly enough "
+        "to call it decided.",
         "deadlock": "No option has more than half of the jury's votes.",
         "needs_facts": f"At least half of the jury's votes say that {_FACTS}",
         "no_verdict": "Fewer than half of the jurors gave a vote that counts.",
@@ -44,14 +45,24 @@ _SENTENCES: dict[str | None, dict[str, str]] = {
     },
     "positions": {
         "decided": "The speakers decided this themselves: they stand for it with a clear lead.",
-        "contested": "The speakers decided this themselves. More than half stand for it, but the "
-        "lead is too small to call it decided.",
+        "contested": "More than half of those who took a position stand for this, but not clearly "
+        "enough to call it decided.",
         "deadlock": "No option has more than half of the speakers behind it.",
-        "needs_facts": f"At least half of the speakers say that {_FACTS}",
-        "no_verdict": "Too few of the speakers took a position.",
+        "needs_facts": "At least half of the speakers who were heard are undecided. What is open "
+        "comes first.",
+        "no_verdict": "None of the speakers took a position.",
     },
     None: dict.fromkeys(NAMES, "Nobody gave a verdict, and nobody took a position."),
 }
+_BEFORE_6 = {
+    ("jury", "contested"): "More than half of the votes are for this, but the lead is too small to "
+    "call it decided.",
+    ("positions", "contested"): "The speakers decided this themselves. More than half stand for "
+    "it, but the lead is too small to call it decided.",
+    ("positions", "needs_facts"): f"At least half of the speakers say that {_FACTS}",
+    ("positions", "no_verdict"): "Too few of the speakers took a position.",
+}
+"""What older layouts said."""
 _INNER = str.maketrans("“”", "‘’")
 Rows = tuple[tuple[str, ...], ...]
 
@@ -82,9 +93,12 @@ class Told:
         return f"{self.name}: {self.option}" if self.option else self.name
 
 
-def tell(verdict: Mapping[str, Any], seats: Iterable[tuple[str, str]]) -> Told:
+def tell(
+    verdict: Mapping[str, Any], seats: Iterable[tuple[str, str]], layout: int = LAYOUT
+) -> Told:
     """A verdict in words. `seats` are the names and models of those who debated."""
-    kind = str(verdict["outcome"])
+    kind, by = str(verdict["outcome"]), verdict["decidedBy"]
+    sentence = (_BEFORE_6.get((by, kind)) if layout < 6 else None) or _SENTENCES[by][kind]
     judge = verdict["judge"]["name"] if verdict["judge"] else "judge"
     parts = (
         Part("Support", _support(verdict)),
@@ -96,7 +110,7 @@ def tell(verdict: Mapping[str, Any], seats: Iterable[tuple[str, str]]) -> Told:
         Part("Dissent", _dissent(verdict)),
         Part("Would change it", _said(verdict["wouldChange"])),
         Part("Open questions", _said(verdict["openQuestions"])),
-        Part("Quotes", _quotes(verdict), warns=bool(verdict["quotes"]["failed"])),
+        Part("Quotes", _quotes(verdict, layout), warns=bool(verdict["quotes"]["failed"])),
         Part("Warnings", _warnings(verdict), warns=True),
         Part("Cost", _cost(verdict)),
         Part("Models", _models(verdict, seats)),
@@ -109,7 +123,7 @@ def tell(verdict: Mapping[str, Any], seats: Iterable[tuple[str, str]]) -> Told:
     return Told(
         kind,
         NAMES[kind],
-        _SENTENCES[verdict["decidedBy"]][kind].format(judge=judge),
+        sentence.format(judge=judge),
         verdict["selected"],
         tuple(part for part in parts if part.lines),
         tuple(part for part in tables if part.rows),
@@ -239,12 +253,15 @@ def _said(items: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     return (*lines, f"And {left} more, in verdict.json.") if left else tuple(lines)
 
 
-def _quotes(verdict: Mapping[str, Any]) -> tuple[str, ...]:
+def _quotes(verdict: Mapping[str, Any], layout: int) -> tuple[str, ...]:
     quotes = verdict["quotes"]
     if not quotes["checked"]:
         return ()
-    failed = f" Nobody said the other {quotes['failed']}." if quotes["failed"] else ""
-    return (f"{quotes['verified']} of {quotes['checked']} are word for word.{failed}",)
+    right, gone = f"{quotes['verified']} of {quotes['checked']} are word for word", quotes["failed"]
+    if layout < 6:
+        return (f"{right}." + (f" Nobody said the other {gone}." if gone else ""),)
+    failed = f", {gone} {'is' if gone == 1 else 'are'} not" if gone else ""
+    return (f"{right} in what they cite{failed}.",)
 
 
 def _warnings(verdict: Mapping[str, Any]) -> tuple[str, ...]:

@@ -113,7 +113,10 @@ class Folder:
                     with suppress(FileNotFoundError, NotADirectoryError):
                         left.unlink()
                 self._write(
-                    {self._home / name: data for name, data in record(debate, turns).items()}
+                    {
+                        self._home / name: data
+                        for name, data in record(debate, turns, layout).items()
+                    }
                 )
                 self._write({root / name: data for name, data in files.items()})
                 self._write({root / MANIFEST: manifest})
@@ -392,7 +395,7 @@ def contents(
         if came_to.packet is not None:
             files["consensus.json"] = as_json(came_to.consensus)
             files["final-packet.json"] = as_json(came_to.packet)
-            files["final-packet.md"] = packet_text.document(came_to).encode()
+            files["final-packet.md"] = packet_text.document(came_to, layout).encode()
         if came_to.verdict is not None:
             files["verdict.json"] = as_json(came_to.verdict)
     whole = {
@@ -439,7 +442,7 @@ def _filed(told: bytes | None) -> Filed:
     return Filed(report.brief(json.loads(told)))
 
 
-def record(debate: Debate, turns: Sequence[Turn]) -> dict[str, bytes]:
+def record(debate: Debate, turns: Sequence[Turn], layout: int = LAYOUT) -> dict[str, bytes]:
     """The note in the user's own store, as JSON and as a document."""
     if not debate.outcome:
         return {}
@@ -448,7 +451,7 @@ def record(debate: Debate, turns: Sequence[Turn]) -> dict[str, bytes]:
         return {}
     return {
         came_to.path: as_json(came_to.record),
-        came_to.path.removesuffix(".json") + ".md": packet_text.document(came_to).encode(),
+        came_to.path.removesuffix(".json") + ".md": packet_text.document(came_to, layout).encode(),
     }
 
 

@@ -24,6 +24,7 @@ from moot.errors import DuplicateError, MootError, StorageError
 from moot.outcome.result import result
 from moot.ports import ReportRow
 from moot.render import packet_text, report
+from moot.render.layout import LAYOUT, LAYOUTS
 from moot.render.reading import Read, Reading, encode
 from moot.store import (
     attempts,
@@ -37,7 +38,7 @@ from moot.store import (
     source_rows,
     tables,
 )
-from moot.store.files import Folder
+from moot.store.files import MANIFEST, Folder
 from moot.store.formats import switched_off
 from moot.store.query import Connection, Query, SqlDatabase, by
 from moot.store.replay import MAX_LISTED, Replay, differences, read_folder, shown, why
@@ -244,7 +245,8 @@ def _decided(replay: Replay) -> tuple[list[dict[str, Any]], Record | None]:
         with suppress(Exception):  # that it does not follow from the turns is said already
             came_to = result(replay.debate, replay.turns)
             actions: list[dict[str, Any]] = came_to.packet["nextActions"] if came_to.packet else []
-            return actions, packet_text.note(came_to)
+            layout = replay.documents.get(MANIFEST, {}).get("layout")
+            return actions, packet_text.note(came_to, layout if layout in LAYOUTS else LAYOUT)
     return [], None
 
 

@@ -385,7 +385,7 @@ class _Folder:
         right: dict[str, bytes] = {}
         if self.debate:
             with self.noting("transcript.json", "the record cannot be made from it"):
-                right = files.record(self.debate, self.turns)
+                right = files.record(self.debate, self.turns, self.layout)
         refs = _at(self.documents.get("final-packet.json"), "trace", "evidenceRefs")
         refs = cast(list[Any], refs) if isinstance(refs, list) else []
         record = None

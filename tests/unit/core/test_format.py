@@ -2,10 +2,15 @@
 
 # ruff: noqa: E501  a table reads best with one case a line
 
+import json
 from importlib import resources
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from moot.core import answers
+from moot.core.clean import visible
 from moot.core.format import digest, from_json, parse, to_json
 from moot.errors import InputError
 from moot.store.formats import BUILT_IN
@@ -90,3 +95,90 @@ def test_the_built_in_ones_are_right_and_survive_json(name: str) -> None:
     again = from_json(to_json(rules))
     assert again == rules
     assert digest(again) == digest(rules)
+
+
+OWN = """
+[answers.pick.fields.choice]
+type = "choice"
+choices = ["Go", "Wait"]
+help = "Which."
+
+[outcome]
+stands = ["talk"]
+"""
+MISSPELT = {
+    "of the format": ('titel = "Mine"', 'title = "Mine"', "field titel", "title"),
+    "of a stage": ('aks = "Open."', 'ask = "Open."', "stage 'intro', field aks", "ask"),
+    "of the roster": ("mim = 2", "min = 2", "field roster.mim", "min"),
+    "of an option": ("defualt = 2", "default = 2", "field options.rounds.defualt", "default"),
+    "of the outcome": ("stand =", "stands =", "field outcome.stand", "stands"),
+    "of a field": ("choises =", "choices =", "field answers.pick.fields.choice.choises", "choices"),
+}
+
+
+@pytest.mark.parametrize("where", MISSPELT)
+def test_a_misspelt_field_is_named_and_not_what_is_missing(where: str) -> None:
+    new, old, place, meant = MISSPELT[where]
+    assert old in GOOD + OWN
+    with pytest.raises(InputError) as error:
+        parse((GOOD + OWN).replace(old, new, 1), "mine.toml")
+    said = f"mine.toml: {place}: There is no such field. Did you mean {meant}?"
+    assert error.value.message == said
+
+
+def test_a_field_that_resembles_none_is_named_alone() -> None:
+    with pytest.raises(InputError, match=r"field colour: There is no such field\.$"):
+        parse(f'colour = "red"\n{GOOD}', "mine.toml")
+
+
+@pytest.mark.parametrize("line", ["", "packet = true", "packet = false\nrecord = false"])
+def test_an_outcome_without_stands_says_what_to_write(line: str) -> None:
+    with pytest.raises(InputError, match=r"field outcome\.stands: name the stages in which"):
+        parse(f"{GOOD}\n[outcome]\n{line}\n", "mine.toml")
+
+
+def test_an_outcome_of_the_wrong_kind_is_named_by_its_own_field() -> None:
+    with pytest.raises(InputError, match=r"mine\.toml: field outcome\.stands: "):
+        parse(f'{GOOD}\n[outcome]\nstands = "talk"\n', "mine.toml")
+
+
+CHOICES = {
+    "a blank at the end": (["Go ", "Wait"], "'Go ' has blanks"),
+    "two blanks": (["Go  on", "Wait"], "'Go  on' has blanks"),
+    "nothing but a blank": ([" ", "Wait"], "' ' has blanks"),
+    "a line": (["Go\non", "Wait"], "'Go\\non' has blanks"),
+    "a hidden character": (["Go\u200bon", "Wait"], "characters that nobody sees"),
+    "a soft hyphen": (["Wait", "Go\u00adon"], "characters that nobody sees"),
+    "case": (["Go", "GO"], "'Go' and 'GO' differ only in case"),
+    "case in other scripts": (["Ждать", "ждать"], "differ only in case"),
+    "a letter in two encodings": (["Café", "Cafe\u0301"], "differ only in case or encoding"),
+}
+
+
+@pytest.mark.parametrize("case", CHOICES)
+def test_choices_that_nobody_could_make_or_tell_apart_are_refused(case: str) -> None:
+    choices, words = CHOICES[case]
+    with pytest.raises(InputError) as error:
+        parse(_choosing(choices), "mine.toml")
+    assert error.value.message.startswith("mine.toml: field answers.pick.fields.choice.choices: ")
+    assert words in error.value.message
+
+
+_SIGNS = st.sampled_from(" aAbBßſİıẞée\u0301\u200b\u00ad\u3000\t.+#-待Ж\n\u202e")
+
+
+@given(st.lists(st.text(_SIGNS, min_size=1, max_size=4), min_size=1, max_size=4, unique=True))
+def test_every_choice_that_is_accepted_can_be_made_as_models_write_it(choices: list[str]) -> None:
+    try:
+        rules = parse(_choosing(choices), "mine.toml")
+    except InputError:
+        return
+    shape = rules.answers["pick"]
+    for choice in choices:
+        for written in (choice, f" {choice}\n", choice.lower()):
+            said = visible({"choice": written})
+            assert answers.read("pick", shape, said, {})["choice"] == choice
+
+
+def _choosing(choices: list[str]) -> str:
+    return GOOD + OWN[: OWN.index("[outcome]")].replace('["Go", "Wait"]', json.dumps(choices))

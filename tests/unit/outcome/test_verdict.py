@@ -112,6 +112,35 @@ def test_heads_count_before_weight_and_a_minority_is_never_agreed() -> None:
     assert len(read["consensus"]["keyDisagreements"]) == 2
 
 
+@pytest.mark.parametrize(
+    ("stands", "text", "agreed_"),
+    [
+        (("Wait", "Wait", "Wait", "Go", "Go"), "Everybody wants (Go).", False),
+        (("Wait", "Wait", "Wait", "Go", "Go"), "Go/no-go is settled.", False),
+        (("Wait", "Wait", "Wait", "Go", "Go"), "Goats are dear.", True),
+        (("先不迁移", "先不迁移", "先不迁移", "迁移", "迁移"), "大家都同意迁移到新库。", False),
+        (("先不迁移", "先不迁移", "先不迁移", "迁移", "迁移"), "大家都同意先不迁移。", True),
+        (("Wait",) * 5, "All would Sell it.", False),
+        (("Sell it now",) * 5, "All would sell it now.", True),
+    ],
+)
+def test_no_option_of_a_few_is_agreed_however_it_is_written(
+    stands: tuple[str, ...], text: str, agreed_: bool
+) -> None:
+    """In brackets, without spaces, or held by nobody any more; a longer option is not the shorter
+    one that it begins with."""
+    debate = court()
+    first = ("Sell it", *stands[1:])
+    said = {"agreements": [{"text": text, "turns": [1, 2, 3, 4, 5]}]}
+    turns = hold(debate, stands, first=first, Judge5=None, Synthesizer4=said)
+    made = packed(debate, turns)["consensus"]
+    assert bool(made["keyAgreements"]) == agreed_
+    assert bool(made["keyDisagreements"]) != agreed_
+    old = debate.but(rules=debate.rules.model_copy(update={"edition": 5}))
+    if "Sell" in text or "(" in text or text.endswith("新库。"):
+        assert bool(packed(old, turns)["consensus"]["keyAgreements"]), "as it was filed"
+
+
 def test_cannot_decide_is_not_a_decision() -> None:
     debate = court()
     open_ = {"choice": U, "questions": ["What are the volumes?"]}

@@ -24,6 +24,8 @@ from moot.testing.store_contract import AT, a_debate
         ("needs_facts", f"{NOTHING}: facts are missing", "", "Needs facts: facts are missing"),
         ("no_verdict", f"{NOTHING}: nobody voted", "", "No verdict: nobody voted"),
         ("no_verdict", NOTHING, "", NOTHING),
+        ("decided", f"{NOTHING}: deadlock", "3 of 5", f"Decided: {NOTHING}: deadlock, 3 of 5"),
+        ("contested", NOTHING, "", f"Contested: {NOTHING}"),
         ("decided", "Line one\nline two", "", "Decided: Line one line two"),
     ],
 )

@@ -59,7 +59,7 @@ def test_the_samples_have_the_shape_of_verdict_json(kind: str) -> None:
     ("kind", "name", "sentence"),
     [
         ("decided", "Decided", "The jury chose this with a clear lead."),
-        ("contested", "Contested", "the lead is too small to call it decided."),
+        ("contested", "Contested", "but not clearly enough to call it decided."),
         ("deadlock", "Deadlock", "No option has more than half of the jury's votes."),
         ("needs_facts", "Needs facts", "The Judge cannot decide this yet: facts are missing."),
         ("no_verdict", "No verdict", "Fewer than half of the jurors gave a vote that counts."),
@@ -90,6 +90,34 @@ def test_whoever_decides_there_is_a_sentence(kind: str, by: str | None) -> None:
     told = told_of(contested() | {"outcome": kind, "decidedBy": by})
     assert told.sentence.endswith(".")
     assert "{" not in told.sentence
+
+
+def test_the_page_says_the_same() -> None:
+    page = (Path(__file__).parents[3] / "web/src/outcome/verdict.ts").read_text("utf-8")
+    page = page.replace("${FACTS}", "facts are missing. The open questions come first.")
+    for by in ("jury", "judge", "positions", None):
+        for kind in NAMES:
+            told = tell(decided() | {"outcome": kind, "decidedBy": by, "judge": None}, SEATS)
+            assert told.sentence.replace("The judge", "The {judge}") in page
+
+
+def test_nothing_is_said_that_an_outcome_at_its_edge_belies() -> None:
+    """5 of 10 jurors, the others for four options or silent: the lead is 3, and no majority of all.
+    1 of 1 who took a position, of 5. Speakers who are undecided and asked for nothing."""
+    votes = contested() | {"outcome": "contested", "decidedBy": "jury"}
+    assert "lead" not in told_of(votes).sentence
+    alone = votes | {"decidedBy": "positions", "jury": None, "baseline": None}
+    assert told_of(alone).sentence.startswith("More than half of those who took a position")
+    torn = alone | {"outcome": "needs_facts", "selected": None}
+    assert "facts" not in told_of(torn).sentence
+
+
+def test_older_layouts_keep_their_words() -> None:
+    for verdict in (contested(), contested() | {"decidedBy": "positions"}):
+        old, new = (tell(verdict, SEATS, layout) for layout in (5, 6))
+        assert "the lead is too small to call it decided." in old.sentence
+        assert "not clearly enough" in new.sentence
+        assert "Nobody said the other 1." in part(old, "Quotes")
 
 
 def test_support_is_in_heads_first_then_in_weight() -> None:
@@ -207,8 +235,8 @@ def test_doubts_are_told_once_a_kind_and_quotes_that_nobody_said() -> None:
         "claude:opus debated and sat on the jury.",
         "Juror 1 quotes “It is free”, which nobody said. And 1 more like this, in verdict.json.",
     ]
-    assert part(told, "Quotes") == "3 of 4 are word for word. Nobody said the other 1."
-    assert part(told_of(decided()), "Quotes") == "4 of 4 are word for word."
+    assert part(told, "Quotes") == "3 of 4 are word for word in what they cite, 1 is not."
+    assert part(told_of(decided()), "Quotes") == "4 of 4 are word for word in what they cite."
     assert part(told_of(decided()), "Warnings") == ""
 
 

@@ -16,27 +16,36 @@ export const NAMES: Record<Kind, string> = {
 
 export const MARKS: Record<Kind, string> = { decided: '✓', contested: '≠', deadlock: '=', needs_facts: '?', no_verdict: '–' }
 
-const BY_JURY: Record<Kind, string> = {
-  decided: 'The jury chose this with a clear lead.',
-  contested: 'One option has more than half of the votes, but its lead is too small to call the question decided.',
-  deadlock: 'No option has more than half of the votes.',
-  needs_facts: 'At least half of the votes say that facts are missing. Answer the open questions first.',
-  no_verdict: 'Fewer than half of the jurors gave a vote that counts, so nothing is decided.',
+const FACTS = 'facts are missing. The open questions come first.'
+
+/** By who decides; a test compares them with those of render/verdict_text.py. */
+const SENTENCES: Record<NonNullable<Verdict['decidedBy']>, Record<Kind, string>> = {
+  jury: {
+    decided: 'The jury chose this with a clear lead.',
+    contested: 'More than half of the votes that count are for this, but not clearly enough to call it decided.',
+    deadlock: "No option has more than half of the jury's votes.",
+    needs_facts: `At least half of the jury's votes say that ${FACTS}`,
+    no_verdict: 'Fewer than half of the jurors gave a vote that counts.',
+  },
+  judge: {
+    decided: 'The {judge} chose this, and at least half of those who took a position stand for it.',
+    contested: 'The {judge} chose this, but fewer than half of those who took a position stand for it.',
+    deadlock: 'The {judge} chose nothing, and no option has more than half of the support.',
+    needs_facts: `The {judge} cannot decide this yet: ${FACTS}`,
+    no_verdict: 'The {judge} gave no verdict.',
+  },
+  positions: {
+    decided: 'The speakers decided this themselves: they stand for it with a clear lead.',
+    contested: 'More than half of those who took a position stand for this, but not clearly enough to call it decided.',
+    deadlock: 'No option has more than half of the speakers behind it.',
+    needs_facts: 'At least half of the speakers who were heard are undecided. What is open comes first.',
+    no_verdict: 'None of the speakers took a position.',
+  },
 }
+const NOBODY = 'Nobody gave a verdict, and nobody took a position.'
 
-const OTHERWISE: Record<Kind, string> = {
-  decided: 'This was chosen, and at least half of those who took a position support it.',
-  contested: 'An option was chosen, but fewer than half of those who took a position support it.',
-  deadlock: 'No option has more than half of the support.',
-  needs_facts: 'It cannot be decided before missing facts are known. Answer the open questions first.',
-  no_verdict: 'Nobody gave a verdict, so nothing is decided.',
-}
-
-const OVERRULED = 'The jury has a clear choice, but the speakers or the Judge stand elsewhere.'
-
-export function sentenceOf({ outcome, jury }: Verdict): string {
-  if (outcome === 'contested' && jury && jury.margin >= 2) return OVERRULED
-  return (jury ? BY_JURY : OTHERWISE)[outcome]
+export function sentenceOf({ outcome, decidedBy, judge }: Verdict): string {
+  return decidedBy ? SENTENCES[decidedBy][outcome].replace('{judge}', judge?.name ?? 'judge') : NOBODY
 }
 
 /** How an option that is not decided is spoken of. */
