@@ -10,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from moot.core import answers
 from moot.core.voices import UNDERSTUDY
 from moot.errors import ProviderUnavailableError
 from moot.models.cards import local_card, small_file
-from moot.models.local.bounds import bounded
+from moot.models.local.bounds import Schema, bounded, unbroken
 from moot.models.local.catalog import catalog
 from moot.models.local.llama import Child, Llama, installed, window
 from moot.models.local.small import retold
@@ -75,11 +76,12 @@ class Embedded:
             if call.schema:
                 call = replace(call, schema=bounded(call.schema, call.max_tokens))
             try:
-                return await speak(Line(voice, VENDOR, model.name, card), call, say, began)
+                reply = await speak(Line(voice, VENDOR, model.name, card), call, say, began)
             except ProviderUnavailableError as error:
                 if await asyncio.to_thread(_dead, child):
                     error.args = (child.gone(),)
                 raise
+        return _whole(reply, call.schema)
 
     async def measure(self) -> None:
         """Find out how fast it is: let it read and write a little."""
@@ -151,6 +153,16 @@ class Embedded:
             f"model. {mend}"
         )
         return ProviderStatus(LOCAL, True, UNDERSTUDY, detail, small=True)
+
+
+def _whole(reply: Reply, schema: Schema | None) -> Reply:
+    """A structured answer of which the grammar cut no word in two."""
+    if schema is None or reply.data is not None:
+        return reply
+    try:
+        return replace(reply, data=unbroken(answers.find(reply.text), schema, schema))
+    except ValueError:
+        return reply  # whoever checks it says what is wrong with it
 
 
 def _dead(child: Child) -> bool:
