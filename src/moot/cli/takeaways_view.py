@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from moot.cli.verdict_view import warn
 from moot.core.clean import visible
 from moot.core.debate import Debate
 from moot.core.status import FINAL
@@ -36,6 +37,8 @@ def show(console: Console, report: Mapping[str, Any]) -> None:
     if not (found := sections(report)):
         return
     console.print()
+    if not report.get("verdict"):
+        warn(console, report.get("caution"))
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True, style="dim")
     grid.add_column(overflow="fold")

@@ -147,6 +147,17 @@ export function warningWords(warning: string): { code: string; said: string } {
   return { code, said: said.charAt(0).toUpperCase() + said.slice(1) }
 }
 
+const SMALL_MODEL = 'DEBATE_WARN_SMALL_MODEL'
+
+/** What stands above all that small models came to; empty if none spoke. */
+export function cautionWords(warnings: readonly string[]): string {
+  return warnings.map(warningWords).find(({ code }) => code === SMALL_MODEL)?.said ?? ''
+}
+
+/** The other warnings. */
+export const otherWarnings = (warnings: readonly string[]): { code: string; said: string }[] =>
+  warnings.map(warningWords).filter(({ code }) => code !== SMALL_MODEL)
+
 export const FILES_AHEAD = 'DEBATE_WARN_FILES_AHEAD'
 
 /** Why a debate is on hold: its files are ahead of the database; empty if all is well. */
