@@ -90,7 +90,7 @@ def _sentences(url: str, name: str) -> Generator[None]:
     try:
         yield
     except ModuleNotFoundError:
-        raise SourceError("fetching needs huggingface_hub: pip install 'moot[llama]'.") from None
+        raise SourceError(f"fetching needs huggingface_hub. {install('llama')}.") from None
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         if status := _status(error):
             raise SourceError(f"{host(url)} answers {status} for {name}.") from None
