@@ -144,7 +144,8 @@ export const noBallot = (code: Failure['code'] | null): string => `No valid ball
 /** `DEBATE_WARN_X: there is …` → its sentence and its code. */
 export function warningWords(warning: string): { code: string; said: string } {
   const [, code = '', said = warning] = /^([A-Z][A-Z_]+): ([^]+)$/.exec(warning) ?? []
-  return { code, said: said.charAt(0).toUpperCase() + said.slice(1) }
+  const isModel = /^[a-z-]+:\S/.test(said) // its name stays as it is
+  return { code, said: isModel ? said : said.charAt(0).toUpperCase() + said.slice(1) }
 }
 
 const SMALL_MODEL = 'DEBATE_WARN_SMALL_MODEL'

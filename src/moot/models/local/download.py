@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from moot.extras import install
+
 _HEAD_SECONDS = 15.0  # for the hub to say what it has
 _TIMEOUT = httpx2.Timeout(30.0, connect=15.0)
 _BEYOND = 416  # the answer to a range that begins where the file ends
