@@ -19,6 +19,8 @@ PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -o tmp_path_retention_poli
 SPREAD = --dist loadfile --no-loadscope-reorder
 # Run targets in parallel on all cores; if one fails, the others still finish.
 BESIDE = $(MAKE) --no-print-directory --keep-going -j 3
+# The home of the moot command, so that both show the same debates; a clone that has its own home keeps it.
+AT_HOME = $(if $(MOOT_HOME),,$(if $(wildcard .moot/.agentic),MOOT_HOME=$(CURDIR)/.moot))
 NPM = PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web
 
 .PHONY: setup run serve web chromium faketime test quick check lint types page on-sqlite on-postgres near bench clients stress workflows dist docs shots lock clean
@@ -38,10 +40,10 @@ setup: .venv/.ready
 
 # Uses the model that is available; if there is none, downloads once one that this machine can run.
 run: setup
-	@export MOOT_HOME=$${MOOT_HOME:-$(CURDIR)/.moot}; $(BIN)/moot model fetch --if-needed && $(BIN)/moot run "Should a small team write tests before it writes code?" --format classic
+	@$(AT_HOME) $(BIN)/moot model fetch --if-needed && $(AT_HOME) $(BIN)/moot run "Should a small team write tests before it writes code?" --format classic
 
 serve: setup web
-	@MOOT_HOME=$${MOOT_HOME:-$(CURDIR)/.moot} $(BIN)/moot serve
+	@$(AT_HOME) $(BIN)/moot serve
 
 # Builds the page from web/ into src/moot/api/static if its sources are newer. Node is in .venv.
 web: setup

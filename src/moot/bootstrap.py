@@ -26,6 +26,7 @@ from moot.engine.service import Service
 from moot.engine.supervise import Supervisor
 from moot.engine.tail import Tail
 from moot.errors import InputError
+from moot.extras import install
 from moot.models import endpoints
 from moot.models.local.places import HUB, PYPI, Places, pip_files, pip_index
 from moot.models.metered import MeteredSpeaker
@@ -100,7 +101,7 @@ def broker(settings: Settings) -> "Celery":
         from moot.dispatch.celery import make_app  # here: one process in ten needs it
     except ModuleNotFoundError:
         raise InputError(
-            "MOOT_BROKER_URL needs Celery. Install it with: pip install 'moot[cluster]'",
+            f"MOOT_BROKER_URL needs Celery. {install('cluster')}",
             "MOOT_BROKER_URL",
         ) from None
     return make_app(url, settings.queue, settings.visibility_seconds)

@@ -313,8 +313,11 @@ def test_a_small_model_of_a_local_server_is_a_weak_host(home: Path) -> None:
             server.close()
             await server.wait_closed()
 
-    (warning,) = go(scene(500_000_000)).warnings
-    assert warning.startswith("DEBATE_WARN_WEAK_HOST: the host is local:tiny, which is a small")
+    host, small = go(scene(500_000_000)).warnings
+    assert host.startswith("DEBATE_WARN_WEAK_HOST: the host is local:tiny, which is a small")
+    assert small == (
+        "DEBATE_WARN_SMALL_MODEL: Small model: a demo, not advice. local:tiny (Host, Ada, Ben)."
+    )
     assert go(scene(70_000_000_000)).warnings == ()
 
 

@@ -555,7 +555,7 @@ def test_without_llama_cpp_the_understudy_speaks_and_says_what_to_install(
         async with opened(make(furnish(tmp_path, file))) as router:
             status = (await router.describe())[-1]
             assert status.model == UNDERSTUDY
-            assert "pip install 'moot[llama]'" in status.detail
+            assert "pip install 'huggingface-hub" in status.detail
             assert router.card("local").model == UNDERSTUDY
 
     asyncio.run(main())

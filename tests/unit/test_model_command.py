@@ -176,7 +176,7 @@ def test_make_run_says_that_llama_cpp_is_missing_or_that_the_machine_is_small(
     monkeypatch.setattr(model_work, "machine", lambda: (0, 1))
     assert "small for a model, so the understudy speaks" in moot("fetch", "--if-needed")[2]
     monkeypatch.setattr(model_work, "find_spec", lambda _: None)
-    assert "pip install 'moot[llama]'" in moot("fetch", "--if-needed")[2]
+    assert "pip install 'huggingface-hub" in moot("fetch", "--if-needed")[2]
 
 
 def test_a_server_that_was_set_is_better_than_a_model_to_fetch(

@@ -1,8 +1,10 @@
 """What the terminal shows of a debate while it is spoken."""
 
+import asyncio
 import re
 from dataclasses import replace
 from io import StringIO
+from typing import cast
 
 import pytest
 from hypothesis import example, given
@@ -12,12 +14,15 @@ from tests.work import growth
 
 from moot.cli.markdown_view import MOST, said
 from moot.cli.screen import Screen
-from moot.core.debate import Debate, Usage
+from moot.cli.takeaways_view import report_of
+from moot.core.debate import Debate, Stance, Usage
 from moot.core.events import CutOff, Delta, Event, StatusChanged, TurnCommitted
 from moot.core.forecast import Amounts
+from moot.ports import Moot
 from moot.render.reading import Point, Reading
 from moot.render.report import report
 from moot.render.takeaways import Finding
+from moot.testing import virtual
 from moot.testing.store_contract import AT, a_debate, a_turn
 
 DEBATE = a_debate()
@@ -260,3 +265,36 @@ def test_a_debate_that_is_over_ends_with_what_it_comes_to() -> None:
         "Still open Who pays? [turn:3]",
         "Summary They talked.",
     ]
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(0.1, 0), (5.0, 1)])
+def test_whoever_waits_for_a_report_is_told_that_a_model_writes_it(
+    seconds: float, told: int
+) -> None:
+    class Slow:
+        async def report(self, _: str) -> dict[str, str]:
+            await asyncio.sleep(seconds)
+            return {"method": "model"}
+
+    said_: list[str] = []
+    ended = DEBATE.but(status="completed", turn_count=2)
+    slow = cast(Moot, Slow())
+    assert virtual.run(report_of(slow, ended, tell=said_.append), 60) == {"method": "model"}
+    assert len(said_) == told
+    assert all("A model is writing what it comes to" in line for line in said_)
+
+
+def test_sides_are_told_only_where_there_are_any() -> None:
+    def head(*stances: Stance) -> str:
+        seats = tuple(
+            replace(seat, stance=stance)
+            for seat, stance in zip(DEBATE.participants, stances, strict=True)
+        )
+        console = Console(file=StringIO(), width=80)
+        with console.capture() as shown:
+            Screen(DEBATE.but(participants=seats), console).head()
+        return shown.get()
+
+    assert "neutral" not in head("neutral", "neutral")
+    assert "pro, " in head("pro", "neutral")
+    assert "neutral, " in head("pro", "neutral")

@@ -106,7 +106,8 @@ async def _tell(moot: Moot, ended: Sequence[Aired], view: View) -> None:
     """How each ended, and where its report is."""
     if len(ended) == 1 and (debate := ended[0].debate):
         said = await moot.turns(debate.id) if debate.outcome else []
-        view.outcome(debate, filed(moot, debate.id), said, await report_of(moot, debate))
+        report = await report_of(moot, debate, tell=say)
+        view.outcome(debate, filed(moot, debate.id), said, report)
     else:
         _tell_several(ended)
     for one in ended:

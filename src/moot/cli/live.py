@@ -76,7 +76,7 @@ async def carry_on(
         with notices.view as view:
             debate = await shown(moot, debate, view)
         said = await moot.turns(debate.id) if json or debate.outcome else []
-        report = None if json else await report_of(moot, debate)
+        report = None if json else await report_of(moot, debate, tell=say)
         view.outcome(debate, filed(moot, debate.id), said, report)
         if json:
             turns = [codec.turn(turn) for turn in said]
@@ -118,7 +118,8 @@ async def follow(id_: str, after: int) -> int:
             await _show(moot, id_, min(after, debate.last_seq), screen)
         debate = await moot.get(id_)
         said = await moot.turns(id_) if debate.outcome else []
-        screen.outcome(debate, filed(moot, id_), said, await report_of(moot, debate))
+        report = await report_of(moot, debate, tell=say)
+        screen.outcome(debate, filed(moot, id_), said, report)
     return exit_code(debate, interrupted=False)
 
 

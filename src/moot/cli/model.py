@@ -7,6 +7,7 @@ import typer
 
 from moot.cli.ask import Json, print_json
 from moot.errors import InputError, MootError, NotFoundError
+from moot.extras import install
 
 if TYPE_CHECKING:
     from moot.models.local.catalog import Entry
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 models = typer.Typer(no_args_is_help=True, help="Models that run on this machine itself.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="As `moot model list` shows it.")]
-NO_ENGINE = "To run it, moot needs llama.cpp:  pip install 'moot[llama]'"
 
 
 def register(app: typer.Typer) -> None:
@@ -174,7 +174,7 @@ def _tell_fetched(model: "Model", shelf: "Shelf", json: bool) -> None:
 
 def _hint() -> None:
     if find_spec("xllamacpp") is None:
-        typer.echo(NO_ENGINE, err=True)
+        typer.echo(f"To run it, moot needs llama.cpp. {install('llama')}", err=True)
 
 
 def _told(model: "Model") -> dict[str, Any]:

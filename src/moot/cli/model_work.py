@@ -10,6 +10,7 @@ from typing import Any
 from moot.bootstrap import providers, router
 from moot.cli.target import say
 from moot.core.voices import UNDERSTUDY
+from moot.extras import install
 from moot.models.local.catalog import Entry, catalog, entry, machine, suits
 from moot.models.local.fetch import Told
 from moot.models.local.weights import NONE, Model, Shelf
@@ -30,8 +31,8 @@ def needed(settings: Settings, shelf: Shelf, name: str | None = None) -> Entry:
     if shelf.chosen() is not None or asyncio.run(_speaks(settings)):
         raise Needless
     if find_spec("xllamacpp") is None:
-        raise Needless("llama.cpp is not installed (pip install 'moot[llama]'), so the understudy "
-                       "speaks.")  # fmt: skip
+        said = "llama.cpp is not installed, so the understudy speaks."
+        raise Needless(f"{said} {install('llama')}")
     found = entry(wish) if wish else suits(*machine())
     if found is None:
         raise Needless("This machine is small for a model, so the understudy speaks.")

@@ -211,7 +211,8 @@ def formats(json: Json = False) -> None:
         print_json([shown(rules) for rules in known])
         return
     for rules in known:
-        typer.echo(f"{rules.name}: {rules.description}")
+        title = "" if rules.title.casefold() == rules.name else f"{rules.title}. "
+        typer.echo(f"{rules.name}: {title}{rules.description}")
         for name, option in rules.options.items():
             bounds = f"{option.min}..{option.max}, default {option.default}"
             typer.echo(f"    {name} ({bounds}): {option.help}")

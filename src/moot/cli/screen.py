@@ -246,15 +246,16 @@ class Screen(View):
     def head(self) -> None:
         """The motion and who is here."""
         debate, out = self._debate, self._console
-        out.print(Rule(Text(debate.format, style="dim"), style="dim"))
+        out.print(Rule(Text(debate.rules.title, style="dim"), style="dim"))
         out.print(Text(flat(debate.motion), style="bold"))
+        has_sides = any(seat.stance != "neutral" for seat in debate.participants)
         for seat in debate.seats:
-            side = "host" if seat.role == "host" else seat.stance
+            side = "host, " if seat.role == "host" else f"{seat.stance}, " if has_sides else ""
             out.print(
                 Text.assemble(
                     ("  ● ", self._colours.get(seat.id, "white")),
                     seat.name,
-                    (f"  {side}, {label(seat.model, seat.effort)}", "dim"),
+                    (f"  {side}{label(seat.model, seat.effort)}", "dim"),
                 )
             )
         for seat in debate.jury.seats if debate.jury else ():

@@ -1,13 +1,14 @@
 """What a debate comes to, on a terminal: the first sections of its report."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from moot.cli.verdict_view import warn
 from moot.core.clean import visible
 from moot.core.debate import Debate
 from moot.core.status import FINAL
@@ -16,18 +17,33 @@ from moot.render.takeaways_text import Line, origin, sections
 
 PATIENCE = 120  # looks at a report that a model is writing elsewhere
 LOOK_SECONDS = 1.0
+Tell = Callable[[str], None]
 
 
-async def report_of(moot: Moot, debate: Debate, patience: int = PATIENCE) -> dict[str, Any] | None:
-    """The report of a debate that has ended, once whoever writes it is done."""
+async def report_of(
+    moot: Moot, debate: Debate, patience: int = PATIENCE, tell: Tell = lambda _: None
+) -> dict[str, Any] | None:
+    """The report of a debate that has ended, once whoever writes it is done. If that takes a
+    moment, a person is told what they wait for."""
     if debate.status not in FINAL or not debate.turn_count:
         return None
-    made = await moot.report(debate.id)
+    reading = asyncio.create_task(_written(moot, debate.id, patience))
+    try:
+        ready, _ = await asyncio.wait({reading}, timeout=LOOK_SECONDS)
+        if not ready:
+            tell("The debate is over. A model is writing what it comes to …")
+        return await reading
+    finally:
+        reading.cancel()
+
+
+async def _written(moot: Moot, debate_id: str, patience: int) -> dict[str, Any]:
+    made = await moot.report(debate_id)
     for _ in range(patience):
         if not made.get("pending"):
             break
         await asyncio.sleep(LOOK_SECONDS)
-        made = await moot.report(debate.id)
+        made = await moot.report(debate_id)
     return made
 
 
@@ -36,6 +52,8 @@ def show(console: Console, report: Mapping[str, Any]) -> None:
     if not (found := sections(report)):
         return
     console.print()
+    if not report.get("verdict"):
+        warn(console, report.get("caution"))
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True, style="dim")
     grid.add_column(overflow="fold")

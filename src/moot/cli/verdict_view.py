@@ -33,6 +33,7 @@ def show(console: Console, debate: Debate, turns: Sequence[Turn]) -> bool:
 
 def print_told(console: Console, told: Told) -> None:
     style = STYLES.get(told.kind, "bold")
+    warn(console, told.caution)
     head = Text(told.name, style=style)
     if told.option:
         head = Text.assemble(head, (f": {_flat(told.option)}", "bold"))
@@ -50,6 +51,12 @@ def print_told(console: Console, told: Told) -> None:
     for part in told.tables:
         console.print()
         _table(console, part)
+
+
+def warn(console: Console, caution: str | None) -> None:
+    """What stands above all that small models came to."""
+    if caution:
+        console.print(Text(f"⚠ {_flat(caution)}", style="bold yellow"))
 
 
 def _table(console: Console, part: Part) -> None:

@@ -20,6 +20,8 @@ from pydantic import (
 )
 from pydantic import Field as Setting
 
+from moot.core.wording import shortened, unreadable
+
 LINE, TEXT, CITED, QUOTED = 240, 1500, 20, 6
 Type = Literal["line", "text", "share", "date", "choice", "turns", "quotes", "table"]
 Of = Literal["target", "challengers", "options"]
@@ -175,16 +177,12 @@ class _Read(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-def _shortened(text: str, length: int) -> str:
-    return text[: length - 1].rstrip() + "…" if len(text) > length else text
-
-
 def _at_most(length: int) -> BeforeValidator:
     """Models overrun: a text or a list that is too long is cut, not refused."""
 
     def cut(value: object) -> object:
         if isinstance(value, str):
-            return _shortened(value, length)
+            return shortened(value, length)
         if isinstance(value, list | tuple):
             return value[:length]  # pyright: ignore[reportUnknownVariableType]
         return value
@@ -372,7 +370,7 @@ def _cut(
         elif field.of:
             whole = (*known.get(field.of, ()), *field.choices)
             items = data[key] if isinstance(data[key], list) else [data[key]]
-            made = [one if one in whole else _shortened(one, LINE) for one in items]
+            made = [one if one in whole else shortened(one, LINE) for one in items]
             data[key] = made if isinstance(data[key], list) else made[0]
 
 
@@ -543,6 +541,28 @@ def _grounds(
                     f"{key}: {target} did not say “{str(one)[:200]}”. Copy the claim from what "
                     f"{target} said, word for word"
                 )
+
+
+def check_language(answer: Answer, data: Mapping[str, Any], known: tuple[str, ...] = ()) -> None:
+    """Refuse a field whose words are none. `known` are texts that were heard; what may be longer
+    than any text, because it was asked for as it is, may be code as well."""
+    _language(answer.fields, data, known)
+
+
+def _language(fields: Mapping[str, Field], data: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for key, field in fields.items():
+        value = data.get(key)
+        items: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [value]
+        for one in items:
+            if field.fields and one is not None:
+                _language(field.fields, one, known)
+            elif (
+                field.type in ("line", "text")
+                and one
+                and (field.length or 0) <= TEXT
+                and (wrong := unreadable(str(one), known))
+            ):
+                raise ValueError(f"{key}: {wrong}")
 
 
 def _founded(claim: str, said: Mapping[int, set[str]]) -> bool:

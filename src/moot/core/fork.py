@@ -95,7 +95,7 @@ def forked(
     request.check_people(made)
     made = made.but(cursor=schedule.rebuild(made, said))
     _check_course(made, spoken)
-    return made.but(total=schedule.total(made))
+    return request.warned(made.but(total=schedule.total(made)), cards)
 
 
 def _cast(

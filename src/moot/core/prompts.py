@@ -388,6 +388,7 @@ def read(
     if small:
         del expected["challengers"]
     found = answers.read(step.answer, made, data, expected)
+    answers.check_language(made, found, (debate.motion, *(turn.text for turn in turns)))
     if not small and step.target and step.target != step.actor and step.sees == "all":
         said = [turn.text for turn in _heard_by(step, turns) if turn.actor == step.target]
         answers.check_grounds(made, found, debate.seat(step.target).name, "\n".join(said))

@@ -122,11 +122,15 @@ def build(
 
 
 def warned(debate: Debate, cards: voices.Cards | None) -> Debate:
-    """With a warning, if models are asked to think that cannot."""
-    doubt = voices.thoughtless(voices.asked_to_think(debate), cards) if cards else None
-    if not doubt or doubt in debate.warnings:
+    """With a warning, if models are small, or asked to think although they cannot."""
+    if not cards:
         return debate
-    return debate.but(warnings=(*debate.warnings, doubt))
+    jurors = debate.jury.seats if debate.jury else ()
+    doubts = (
+        voices.thoughtless(voices.asked_to_think(debate), cards),
+        voices.small((*debate.seats, *jurors), cards),
+    )
+    return debate.but(warnings=tuple(dict.fromkeys((*debate.warnings, *filter(None, doubts)))))
 
 
 def check_people(debate: Debate) -> None:

@@ -22,7 +22,7 @@ from moot.core.moves import commit, decides, reach
 from moot.core.prices import marked
 from moot.core.request import bounded
 from moot.core.schedule import Step, Wave
-from moot.core.voices import Cards, voiced
+from moot.core.voices import Cards, small, voiced
 from moot.errors import CancelledError, InputError, ProviderTimeoutError, StateError
 
 MAX_WORDS = 8_000
@@ -118,8 +118,9 @@ def retry(
         debate = _recast(debate, failure.actor, model, cards)
     if seconds:
         debate = _allow(debate, failure.actor, seconds)
-    if warning and warning not in debate.warnings:
-        debate = debate.but(warnings=(*debate.warnings, warning))
+    weak = small((debate.seat(failure.actor),), cards) if model and cards else None
+    warnings = tuple(dict.fromkeys((*debate.warnings, *filter(None, (warning, weak)))))
+    debate = debate.but(warnings=warnings)
     return turn_to(debate.but(failure=None, wanted=None, **UNTRIED), "running", at)
 
 

@@ -13,6 +13,7 @@ from moot.errors import (
     WARN_JURY_OVERLAP,
     WARN_NO_THINKING,
     WARN_ONE_FAMILY,
+    WARN_SMALL_MODEL,
     WARN_UNPRICED,
     WARN_WEAK_HOST,
     InputError,
@@ -271,6 +272,25 @@ def weak_host(rules: Format, host: Participant | None, cards: Cards) -> str | No
         f"{WARN_WEAK_HOST}: the host is {who}, and may not lead this debate reliably; "
         "give the host a larger model."
     )
+
+
+def small(seats: Iterable[Participant], cards: Cards) -> str | None:
+    """A warning, if small models take seats: whoever reads what they come to is told."""
+    found: dict[str, list[str]] = {}
+    for seat in seats:
+        for card in map(cards, () if seat.is_human else seat.choices):
+            if card.small and card.model != UNDERSTUDY:
+                found.setdefault(card.model, []).append(seat.name)
+    if not found:
+        return None
+    who = "; ".join(f"{model} ({', '.join(names)})" for model, names in found.items())
+    return f"{WARN_SMALL_MODEL}: Small model: a demo, not advice. {who}."
+
+
+def caution(warnings: Iterable[str]) -> str | None:
+    """What stands above all that small models came to; None if none speaks."""
+    found = (text.partition(": ") for text in warnings)
+    return next((said for code, _, said in found if code == WARN_SMALL_MODEL), None)
 
 
 def asked_to_think(debate: Debate) -> list[str]:

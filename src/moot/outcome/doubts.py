@@ -10,7 +10,7 @@ from moot.core.debate import Debate, Turn
 from moot.core.jury import Choices
 from moot.core.positions import key
 from moot.core.quoting import marked
-from moot.core.voices import family
+from moot.core.voices import caution, family
 from moot.errors import (
     WARN_BALLOT_UNWEIGHED,
     WARN_CLAIM_UNMADE,
@@ -23,6 +23,7 @@ from moot.errors import (
     WARN_OPPOSITES_KEPT,
     WARN_QUOTE_UNVERIFIED,
     WARN_SIDE_UNHEARD,
+    WARN_SMALL_MODEL,
     WARN_VERDICT_UNWEIGHED,
 )
 from moot.outcome.ballot import Stance, Vote, unweighed
@@ -48,6 +49,7 @@ def doubts(
 ) -> list[str]:
     """All warnings about an outcome, in an order that does not depend on who answered first."""
     return [
+        *_small(debate),
         *_incomplete(debate, turns, cast, choices),
         *_one_family(debate, turns, cast),
         *_overlap(overlaps(debate, turns, cast)),
@@ -58,6 +60,11 @@ def doubts(
         *_echoes(debate, turns),
         *_unsaid(debate, quotes),
     ]
+
+
+def _small(debate: Debate) -> list[str]:
+    said = caution(debate.warnings)
+    return [f"{WARN_SMALL_MODEL}: {said}"] if said else []
 
 
 def _incomplete(

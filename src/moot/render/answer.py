@@ -57,7 +57,9 @@ def _standing(debate: Debate) -> list[str]:
 
 def _reported(report: Mapping[str, Any]) -> list[str]:
     text = str(report["summary"]["text"]).strip()
-    lines = [escape(visible(text)), ""] if text else []
+    said = report.get("caution")
+    lines = [verdict_markdown.warning(said), ""] if said else []
+    lines += [escape(visible(text)), ""] if text else []
     for section in sections(report):
         lines += [f"## {section.title}", "", *_lines(section), ""]
     if report.get("takeaways") and (said := origin(report)):

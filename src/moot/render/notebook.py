@@ -6,7 +6,7 @@ from typing import Any
 
 from moot.core import schedule
 from moot.core.debate import Debate, Turn
-from moot.core.voices import UNDERSTUDY, label
+from moot.core.voices import UNDERSTUDY, caution, label
 from moot.render.ballots import in_order
 from moot.render.verdict_text import tell, voices
 
@@ -20,11 +20,17 @@ def page(debate: Debate, turns: Sequence[Turn], verdict: Mapping[str, Any] | Non
     count = f"{len(turns)} turn{'s' * (len(turns) != 1)}"
     return (
         '<div style="max-width:46em">'
+        f"{_caution(debate)}"
         f"{_verdict(debate, turns, verdict) if verdict else _ending(debate)}"
         f"<p><b>{escape(debate.motion)}</b><br><small>{escape(debate.format)}, "
         f"{escape(debate.status)}, {escape(debate.id)}</small></p>"
         f"<details><summary>{count}</summary>{said}</details></div>"
     )
+
+
+def _caution(debate: Debate) -> str:
+    said = caution(debate.warnings)
+    return f"<p><b>{escape(said)}</b></p>" if said else ""
 
 
 def _verdict(debate: Debate, turns: Sequence[Turn], verdict: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from moot.core import prices, schedule
 from moot.core.answers import tables
 from moot.core.debate import Debate, Participant, Turn
 from moot.core.times import seconds
+from moot.core.voices import caution
 from moot.outcome.result import verdict_of
 from moot.render.ballots import heard, jurors
 from moot.render.extract import POINTS, WORD, Spoken, clip, closing, plain_key, sentences
@@ -74,6 +75,8 @@ def report(
     if layout > 4:
         verdict = made.get("verdict")
         made["takeaways"] = without_a_model(debate.motion, speakers, spoken, stated, verdict)
+    if said := caution(debate.warnings):
+        made["caution"] = said
     if layout > 1 and (why := _unclosed(debate, floor, layout)):
         made["unclosed"] = why
     if isinstance(read, Unread):

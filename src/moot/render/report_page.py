@@ -35,6 +35,8 @@ HUES = 8  # colours; the ninth speaker has the first one's, paler
 _STYLE = resources.files("moot.render").joinpath("report.css").read_text("utf-8")
 _VERDICT_STYLE = resources.files("moot.render").joinpath("verdict.css").read_text("utf-8")
 """Only in pages with a verdict."""
+_CAUTION_STYLE = resources.files("moot.render").joinpath("caution.css").read_text("utf-8")
+"""Only where small models spoke."""
 _FOLD_STYLE = resources.files("moot.render").joinpath("takeaways.css").read_text("utf-8")
 """Only since layout 5."""
 
@@ -44,6 +46,7 @@ def html(report: Mapping[str, Any], layout: int = LAYOUT, transcript: str | None
     `transcript` is the file beside it that holds all that was said."""
     title, told = _text(report["motion"]), told_of(report, layout)
     style = _STYLE + (_VERDICT_STYLE if told else "") + (_FOLD_STYLE if layout > 4 else "")
+    style += _CAUTION_STYLE if report.get("caution") else ""
     badge = f'<span class="badge">{_text(report["status"])}</span>'
     if report["degraded"]:
         badge += '<span class="badge warn">degraded</span>'
@@ -56,6 +59,7 @@ def html(report: Mapping[str, Any], layout: int = LAYOUT, transcript: str | None
         f"<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n<header>",
         f'<p class="kicker">{_text(report["format"])} debate {badge}</p>',
         f'<h1 dir="auto">{title}</h1>\n</header>',
+        "" if told else verdict_page.warning(report.get("caution")),
         verdict_page.sections(told) if told else _html_decision(report),
         _html_takeaways(report),
         f'<p class="note">{_text(why)}</p>' if (why := report.get("unclosed")) else "",

@@ -65,6 +65,8 @@ def markdown(report: Mapping[str, Any], layout: int = LAYOUT, transcript: str | 
         lines += [f"## {_line(told.headline)}", "", *verdict_markdown.first(told)]
         lines += verdict_markdown.tables(told)[:-1]
     else:
+        said = report.get("caution")
+        lines += [verdict_markdown.warning(said), ""] if said else []
         lines += facts[:2] if layout > 4 else facts
     if not told and (decided := report.get("decision")):
         lines += ["", "## Decision", "", f"**{_line(decided['selectedOption'])}**", ""]

@@ -9,7 +9,19 @@ from moot.render.verdict_text import Part, Told
 
 def first(told: Told) -> list[str]:
     """What the outcome means, what it rests on, and what speaks against it."""
-    return [line(told.sentence), "", *(item for part in told.parts for item in _part(part)), ""]
+    above = [warning(told.caution), ""] if told.caution else []
+    return [
+        *above,
+        line(told.sentence),
+        "",
+        *(item for part in told.parts for item in _part(part)),
+        "",
+    ]
+
+
+def warning(caution: str) -> str:
+    """What stands above all that small models came to."""
+    return f"> **⚠ {line(caution)}**"
 
 
 def tables(told: Told) -> list[str]:

@@ -23,7 +23,13 @@ def sections(told: Told) -> str:
         f'{option}<p>{text(told.sentence)}</p><dl class="lines">'
         f"{''.join(_part(part) for part in told.parts)}</dl></section>"
     )
-    return "\n".join([first, *(_table(part) for part in told.tables)])
+    above = [warning(told.caution)] if told.caution else []
+    return "\n".join([*above, first, *(_table(part) for part in told.tables)])
+
+
+def warning(caution: str | None) -> str:
+    """What stands above all that small models came to."""
+    return f'<p class="caution" role="note">{text(caution)}</p>' if caution else ""
 
 
 def _part(part: Part) -> str:

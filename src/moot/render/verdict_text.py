@@ -10,7 +10,8 @@ from typing import Any
 
 from moot.core.answers import UNDECIDED
 from moot.core.debate import Debate, Turn
-from moot.core.voices import UNDERSTUDY, label
+from moot.core.voices import UNDERSTUDY, caution, label
+from moot.errors import WARN_SMALL_MODEL
 from moot.render.cost import of_document
 from moot.render.extract import clip
 from moot.render.layout import LAYOUT
@@ -87,6 +88,7 @@ class Told:
     option: str | None  # what was selected, if anything was
     parts: tuple[Part, ...]  # what it rests on, what speaks against it, and what it cost
     tables: tuple[Part, ...]  # the options and the jurors
+    caution: str | None = None  # what stands above all of it, if small models spoke
 
     @property
     def headline(self) -> str:
@@ -127,6 +129,7 @@ def tell(
         verdict["selected"],
         tuple(part for part in parts if part.lines),
         tuple(part for part in tables if part.rows),
+        caution(verdict["warnings"]),
     )
 
 
@@ -269,6 +272,8 @@ def _warnings(verdict: Mapping[str, Any]) -> tuple[str, ...]:
     kinds: dict[str, list[str]] = {}
     for warning in verdict["warnings"]:
         code, _, words = str(warning).partition(": ")
+        if code == WARN_SMALL_MODEL:
+            continue  # it stands above all
         kinds.setdefault(code, []).append(words or code)
     return tuple(
         f"{first} And {len(more)} more like this, in verdict.json." if more else first

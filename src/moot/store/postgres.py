@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from moot.errors import DuplicateError, InputError, StorageError
+from moot.extras import install
 from moot.store import runs
 from moot.store.jobs import Job, Together, deliver
 from moot.store.query import Connection
@@ -29,8 +30,8 @@ try:
     from psycopg.pq import TransactionStatus
 except ImportError:
     raise InputError(
-        "MOOT_DATABASE_URL names a Postgres, whose driver is not installed here: "
-        "pip install 'moot[cluster]'",
+        "MOOT_DATABASE_URL names a Postgres, whose driver is not installed here. "
+        f"{install('cluster')}",
         "MOOT_DATABASE_URL",
     ) from None
 

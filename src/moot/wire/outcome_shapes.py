@@ -170,6 +170,9 @@ class Report(TypedDict):
     unclosed: NotRequired[
         Annotated[str, Field(description="Why there is no closing summary, if one was asked for.")]
     ]
+    caution: NotRequired[
+        Annotated[str, Field(description="What stands above all of it, if small models spoke.")]
+    ]
     unread: NotRequired[Annotated[str, Field(description="Why no model wrote it.")]]
     takeaways: NotRequired[
         Annotated[Takeaways, Field(description="Of a report that was made in layout 5 or later.")]
@@ -195,6 +198,12 @@ class ReportOnAir(TypedDict):
     totals: Counted
     method: str
     closing: Closing | None
+    takeaways: NotRequired[
+        Annotated[Takeaways, Field(description="Of a report that was made in layout 5 or later.")]
+    ]
+    caution: NotRequired[
+        Annotated[str, Field(description="What stands above all of it, if small models spoke.")]
+    ]
 
 
 class ConversationOnAir(TypedDict):

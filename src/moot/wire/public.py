@@ -58,6 +58,7 @@ def report(whole: Mapping[str, Any]) -> dict[str, Any]:
         "totals": _told(outcome_shapes.Counted, whole["totals"]),
         "method": whole["method"],
         "closing": whole.get("closing"),
+        **{name: whole[name] for name in ("takeaways", "caution") if name in whole},
     }
 
 

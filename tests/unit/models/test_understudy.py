@@ -433,7 +433,7 @@ def test_it_deals_with_what_others_say() -> None:
     """A council may mix models; their options and claims are their own."""
     words = {"position": "Keep MySQL, but “sharded”", "claim": "It works. " * 60,
              "rationale": "r", "risks": ["Shards {drift}."], "confidence": 0.9}  # fmt: skip
-    odd = {"position": "!", "claim": "?", "rationale": "r", "risks": [], "confidence": 1}
+    odd = {"position": "5!", "claim": "y?", "rationale": "r", "risks": [], "confidence": 1}
     turns = play(scene("council", MOTIONS[0]), Critic=words, Synthesizer=odd)
     found, verdict = consensus(scene("council", MOTIONS[0]), turns), answers(turns, 5)["Judge"]
     assert found["droppedCitations"] == 0

@@ -12,7 +12,15 @@ function read(): Promise<Formats> {
   return formats
 }
 
-export const readFormats = async (): Promise<Format[]> => (await read()).items
+/** The formats’ titles by their names, once they are read. */
+const titles = $state<Record<string, string>>({})
+export const formatTitle = (format: string): string | undefined => titles[format]
+
+export async function readFormats(): Promise<Format[]> {
+  const { items } = await read()
+  for (const { name, title } of items) titles[name] = title
+  return items
+}
 /** Files that cannot be used. */
 export const readFormatProblems = async (): Promise<FormatProblem[]> => (await read()).problems
 

@@ -15,3 +15,4 @@ export type OnAir = Schemas['OnAir']
 export type Aired = Schemas['ConversationOnAir']
 /** The part of a report that listeners are shown. */
 export type AiredReport = Schemas['ReportOnAir']
+export type AiredFinding = Schemas['SpeakersFinding']

@@ -147,8 +147,20 @@ export const noBallot = (code: Failure['code'] | null): string => `No valid ball
 /** `DEBATE_WARN_X: there is …` → its sentence and its code. */
 export function warningWords(warning: string): { code: string; said: string } {
   const [, code = '', said = warning] = /^([A-Z][A-Z_]+): ([^]+)$/.exec(warning) ?? []
-  return { code, said: said.charAt(0).toUpperCase() + said.slice(1) }
+  const isModel = /^[a-z-]+:\S/.test(said) // its name stays as it is
+  return { code, said: isModel ? said : said.charAt(0).toUpperCase() + said.slice(1) }
 }
+
+const SMALL_MODEL = 'DEBATE_WARN_SMALL_MODEL'
+
+/** What stands above all that small models came to; empty if none spoke. */
+export function cautionWords(warnings: readonly string[]): string {
+  return warnings.map(warningWords).find(({ code }) => code === SMALL_MODEL)?.said ?? ''
+}
+
+/** The other warnings. */
+export const otherWarnings = (warnings: readonly string[]): { code: string; said: string }[] =>
+  warnings.map(warningWords).filter(({ code }) => code !== SMALL_MODEL)
 
 export const FILES_AHEAD = 'DEBATE_WARN_FILES_AHEAD'
 

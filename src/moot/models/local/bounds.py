@@ -4,6 +4,8 @@ whole before its tokens are used up, whatever the model says."""
 from collections.abc import Mapping
 from typing import Any, cast
 
+from moot.core.wording import ended
+
 _LONGEST = 600  # characters of one text; a grammar for longer ones is slow
 _SHORTEST = 40
 _LETTERS = 3  # of a token, rather too few than too many
@@ -48,6 +50,26 @@ def _short(schema: Any, items: int, length: int) -> Any:
         case _:
             pass
     return short
+
+
+def unbroken(value: Any, schema: Schema, root: Schema) -> Any:
+    """An answer without parts of words: a text that filled its room was cut by the grammar."""
+    if "$ref" in schema:
+        schema = root.get("$defs", {}).get(str(schema["$ref"]).rpartition("/")[2], {})
+    if isinstance(value, dict):
+        fields: Mapping[str, Schema] = schema.get("properties", {})
+        given = cast(dict[str, Any], value)
+        return {key: unbroken(one, fields.get(key, {}), root) for key, one in given.items()}
+    if isinstance(value, list):
+        return [unbroken(one, schema.get("items", {}), root) for one in cast(list[Any], value)]
+    if not isinstance(value, str):
+        return value
+    rooms = [
+        part["maxLength"] for part in (schema, *schema.get("anyOf", ())) if "maxLength" in part
+    ]
+    if rooms and len(value) >= max(rooms) and value[-1].isalnum():
+        return ended(value)
+    return value
 
 
 def _worst(schema: Schema, root: Schema, depth: int) -> int:

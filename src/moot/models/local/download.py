@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from moot.extras import install
+
 _HEAD_SECONDS = 15.0  # for the hub to say what it has
 _TIMEOUT = httpx2.Timeout(30.0, connect=15.0)
 _BEYOND = 416  # the answer to a range that begins where the file ends
@@ -90,7 +92,7 @@ def _sentences(url: str, name: str) -> Generator[None]:
     try:
         yield
     except ModuleNotFoundError:
-        raise SourceError("fetching needs huggingface_hub: pip install 'moot[llama]'.") from None
+        raise SourceError(f"fetching needs huggingface_hub. {install('llama')}.") from None
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         if status := _status(error):
             raise SourceError(f"{host(url)} answers {status} for {name}.") from None

@@ -10,10 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from moot.core import answers
 from moot.core.voices import UNDERSTUDY
 from moot.errors import ProviderUnavailableError
+from moot.extras import install
 from moot.models.cards import local_card, small_file
-from moot.models.local.bounds import bounded
+from moot.models.local.bounds import Schema, bounded, unbroken
 from moot.models.local.catalog import catalog
 from moot.models.local.llama import Child, Llama, installed, window
 from moot.models.local.small import retold
@@ -30,7 +32,6 @@ _DEATH_SECONDS = 0.5  # for a process whose connection broke to be seen as gone
 _MEASURE = "Count from one to forty in words, one word after the other, with commas between. " * 4
 _MEASURE_TOKENS = 24
 _MEASURE_SECONDS = 120.0
-_INSTALL = "Install it with: pip install 'moot[llama]'"
 
 Load = Callable[[], Awaitable["Clients"]]
 """Gives the HTTP clients; their libraries are imported by the first who asks."""
@@ -75,11 +76,12 @@ class Embedded:
             if call.schema:
                 call = replace(call, schema=bounded(call.schema, call.max_tokens))
             try:
-                return await speak(Line(voice, VENDOR, model.name, card), call, say, began)
+                reply = await speak(Line(voice, VENDOR, model.name, card), call, say, began)
             except ProviderUnavailableError as error:
                 if await asyncio.to_thread(_dead, child):
                     error.args = (child.gone(),)
                 raise
+        return _whole(reply, call.schema)
 
     async def measure(self) -> None:
         """Find out how fast it is: let it read and write a little."""
@@ -125,7 +127,7 @@ class Embedded:
         """What to do for a model of that name to speak if there is no server."""
         here = self._shelf and any(model.name == name for model in self._shelf.models())
         if here and not installed():
-            return f"{name} is here, but llama.cpp is not. {_INSTALL}"
+            return f"{name} is here, but llama.cpp is not. {install('llama')}"
         if here:
             return f"{name} is here, but not in use. Put it in use with `moot model use {name}`."
         return (
@@ -143,7 +145,7 @@ class Embedded:
         wanted = shelf.wanted()
         why, mend = "not in use", f"Put it in use with `moot model use {model.name}`."
         if not installed():
-            why, mend = "llama.cpp is not", _INSTALL
+            why, mend = "llama.cpp is not", install("llama")
         elif wanted and wanted != NONE:
             why = f"in use is {wanted}, which is gone or not a GGUF file"
         detail = (
@@ -151,6 +153,16 @@ class Embedded:
             f"model. {mend}"
         )
         return ProviderStatus(LOCAL, True, UNDERSTUDY, detail, small=True)
+
+
+def _whole(reply: Reply, schema: Schema | None) -> Reply:
+    """A structured answer of which the grammar cut no word in two."""
+    if schema is None or reply.data is not None:
+        return reply
+    try:
+        return replace(reply, data=unbroken(answers.find(reply.text), schema, schema))
+    except ValueError:
+        return reply  # whoever checks it says what is wrong with it
 
 
 def _dead(child: Child) -> bool:

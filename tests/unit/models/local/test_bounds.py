@@ -4,7 +4,7 @@ import pytest
 
 from moot.core import answers
 from moot.core.built_in import BUILT_IN
-from moot.models.local.bounds import _worst, bounded
+from moot.models.local.bounds import _worst, bounded, unbroken
 
 
 @pytest.mark.parametrize("name", list(BUILT_IN))
@@ -21,3 +21,14 @@ def test_a_grammar_is_given_what_it_knows() -> None:
     short = bounded(answers.schema("position", BUILT_IN["position"], {}), 300)
     assert short["properties"]["claim"]["maxLength"] < 600
     assert short["properties"]["confidence"]["enum"][-1] == 1.0
+
+
+def test_a_text_that_filled_its_room_ends_with_a_whole_word() -> None:
+    schema = bounded(answers.schema("position", BUILT_IN["position"], {}), 300)
+    room = schema["properties"]["claim"]["maxLength"]
+    cut = ("the risk of downtime " * room)[: room - 3] + "dow"
+    said = {"claim": cut, "risks": [cut, "It fits."], "confidence": 0.5, "position": "Move"}
+    whole = unbroken(said, schema, schema)
+    assert whole["claim"].endswith(("downtime…", "the…", "risk…", "of…"))
+    assert whole["risks"] == [whole["claim"], "It fits."]
+    assert (whole["confidence"], whole["position"]) == (0.5, "Move")

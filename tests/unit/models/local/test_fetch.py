@@ -349,7 +349,7 @@ def test_without_the_library_it_says_what_to_install(
     publish(mirror)
     with pytest.raises(FetchError) as error:
         run(mirror, shelf, "hub", "wheels")
-    assert all("pip install 'moot[llama]'" in reason for reason in reasons(error))
+    assert all("pip install 'huggingface-hub" in reason for reason in reasons(error))
     assert left(shelf) == []
 
 
