@@ -152,8 +152,9 @@ def test_a_weak_host_is_warned_of(format_: str, model: str, said: str | None) ->
     if said is None:
         assert debate.warnings == ()
         return
-    (warning,) = debate.warnings
+    warning, *others = debate.warnings
     assert warning.startswith(f"DEBATE_WARN_WEAK_HOST: {said}")
+    assert all(other.startswith("DEBATE_WARN_SMALL_MODEL: ") for other in others)
 
 
 def test_what_is_known_of_prices_stays_with_the_seat() -> None:

@@ -52,5 +52,6 @@ export function entryOf({ asked: given }: Template, motion: string): KeptDraft {
     outputType: brief?.output_type ?? 'decision',
     constraints: (brief?.constraints ?? []).join('\n'),
     record: brief?.writeback_record_type ?? '',
+    sources: [],
   }
 }
