@@ -44,7 +44,7 @@ def plan(
     record: RecordType = None,
     json: Json = False,
 ) -> None:
-    """Say what a debate would take, and make none: calls, tokens, time and money.
+    """Say what a debate would cost: calls, tokens, time, money.
 
     It takes the arguments of `moot run`. With --format council, it takes those of `moot council`.
     """

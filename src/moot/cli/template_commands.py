@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from moot.ports import Moot
 
 app = typer.Typer(
-    help="List saved set-ups, for `moot run --template`, and save or delete one.",
+    help="Saved set-ups for `moot run --template`: list, save, delete.",
     invoke_without_command=True,
     no_args_is_help=False,
 )
@@ -25,7 +25,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Small letters, digits
 
 @app.callback()
 def list_(context: typer.Context, json: Json = False) -> None:
-    """List saved set-ups, for `moot run --template`, and save or delete one."""
+    """List saved set-ups, for `moot run --template`."""
     if context.invoked_subcommand:
         return
     found = ask(lambda moot: moot.templates())
