@@ -153,7 +153,7 @@ def scene_of(server: Served) -> Scene:
     made = server.post("/stations/air/conversations", at="2099-01-01T00:00").json()["id"]
     document = server.http.get("/openapi.json").json()
     known = {"debate_id": made, "conversation_id": made, "station_id": "air", "agent_id": "ada"}
-    known |= {"source_id": "S1", "link_id": "a" * 12}
+    known |= {"source_id": "S1", "link_id": "a" * 12, "template_id": "mine"}
     routes = [
         (method.upper(), path.format(**known))
         for path, operations in document["paths"].items()
@@ -244,7 +244,7 @@ def test_what_a_form_of_another_site_can_send_is_refused(scene: Scene) -> None:
     posts = [route for route in scene.routes if route[0] in SENDS]
     for path in ("/sources", "/debates/import"):  # take a form, and only from a page of their own
         posts.remove(("POST", path))
-    assert len(posts) == 29
+    assert len(posts) == 33
     for method, path in posts:
         for kind in kinds:
             for body in (scene.body(path), b""):
@@ -278,7 +278,7 @@ def test_without_the_token_nothing_is_told(guarded: Scene) -> None:
         for method, path in guarded.routes
         if path not in PUBLIC and not path.startswith("/on-air/")
     ]
-    assert len(private) == 68
+    assert len(private) == 82
     wrong: list[list[tuple[str, str]]] = [
         [],
         [("Authorization", "")],
@@ -419,7 +419,7 @@ def test_an_id_is_no_path(scene: Scene) -> None:
     (scene.server.home / "secret.txt").write_text("S3CRET")
     before, state = tree(top), scene.state()
     on_id = [(method, path) for method, path in scene.routes if scene.debate_id in path]
-    assert len(on_id) == 32
+    assert len(on_id) == 39
 
     def attack(wrong: str) -> None:
         for method, path in on_id:

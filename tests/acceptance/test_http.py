@@ -33,7 +33,7 @@ WHOLE = {
 }  # fmt: skip
 LISTED = {
     "id", "motion", "format", "status", "stage", "round", "progress", "degraded", "created_at",
-    "updated_at",
+    "updated_at", "title", "tags", "archived",
 }  # fmt: skip
 TURN = {
     "seq", "round", "stage", "actor", "name", "kind", "target", "instruction", "text", "data",
@@ -155,7 +155,8 @@ class Scene:
         """With the least that a method brings."""
         if method == "get":
             return self.http.get(path)
-        bodies = {"outcome": {"outcome": "right"}, "fork": {"after": 1}, "say": {"text": "x"}}
+        bodies = {"outcome": {"outcome": "right"}, "fork": {"after": 1}, "say": {"text": "x"},
+                  "ask": {"question": "Why?"}}  # fmt: skip
         least: dict[str, Any] = bodies.get(path.rpartition("/")[2], {})
         return self.http.request(method, path, json=least)
 
@@ -891,8 +892,8 @@ def test_an_unknown_id_is_404_everywhere(scene: Scene) -> None:
     document = scene.http.get("/openapi.json").json()
     tried = 0
     for path, operations in document["paths"].items():
-        if "{" not in path or path.endswith("/order"):  # that needs a body first
-            continue
+        if "{" not in path or path.endswith(("/order", "/{template_id}")):
+            continue  # that needs a body first, and this may be made under any name
         for method in operations:
             for wrong in (UNKNOWN, "debate_1", "x", UNKNOWN.upper()):
                 every = ("debate_id", "conversation_id", "station_id", "agent_id")
@@ -900,7 +901,7 @@ def test_an_unknown_id_is_404_everywhere(scene: Scene) -> None:
                 answer = scene.do(method, path.format(**known))
                 assert wrong in scene.problem(answer, 404, "id")["detail"]
                 tried += 1
-    assert tried == 4 * 47
+    assert tried == 4 * 50
 
 
 def test_documents_are_sent_read_and_refused(scene: Scene) -> None:
@@ -938,6 +939,7 @@ def test_people_speak_and_debates_are_forked_run_again_and_deleted(scene: Scene)
     path = f"/debates/{made['id']}"
     until(lambda: scene.get(path)["waiting_for"] == "me")
     scene.problem(scene.http.delete(path), 409)
+    assert scene.get(f"{path}/asked")["asked"]["seat"] == "me"
     said = scene.post(f"{path}/say", {"text": "I say so.", "seat": "me"}, 202)
     assert said["progress"]["done"] == 1
     scene.wait(made["id"])
@@ -952,6 +954,53 @@ def test_people_speak_and_debates_are_forked_run_again_and_deleted(scene: Scene)
     scene.problem(scene.http.get(path), 404, "id")
 
 
+def test_debates_are_kept_in_order(scene: Scene, tmp_path: Path) -> None:
+    """Labels, templates, links, questions, and a debate as a zip."""
+    made = scene.create("Should we move the ledger?", format="duel", limits={"max_turns": 2})
+    path = f"/debates/{made['id']}"
+    scene.wait(made["id"])
+    labels = {"title": "Ledger", "tags": ["billing"], "archived": True}
+    named = scene.http.patch(path, json=labels).json()
+    assert {name: named[name] for name in labels} == labels
+    assert "billing" in scene.get("/debates/tags")["items"]
+    assert scene.get("/debates", tag="billing")["items"] == []
+    (shown,) = scene.get("/debates", tag="billing", archived="yes")["items"]
+    assert shown["id"] == made["id"]
+    asked = scene.post(f"{path}/ask", {"question": "Why?"}, 201)
+    assert asked["question"] == "Why?"
+    assert [one["question"] for one in scene.get(f"{path}/followups")["items"]] == ["Why?"]
+    link = scene.post(f"{path}/links", {}, 201)
+    assert [one["id"] for one in scene.get(f"{path}/links")["items"]] == [link["id"]]
+    guest = scene.http.get("/guest", headers={"Authorization": f"Bearer {link['token']}"})
+    assert guest.json()["debate_id"] == made["id"]
+    assert scene.http.delete(f"{path}/links/{link['id']}").status_code == 204
+    scene.problem(scene.http.delete(f"{path}/links/{link['id']}"), 404, "link")
+    whole = scene.http.get(f"{path}/export", params={"as": "zip"})
+    assert whole.headers["content-type"] == "application/zip"
+    assert scene.http.delete(path).status_code == 204
+    sent = scene.http.post("/debates/import", files={"file": ("debate.zip", whole.content)})
+    scene.problem(sent, 409)  # its files may still be written by whoever was at it
+    with scene_at(tmp_path / "other") as other:
+        there = other.create(format="duel", limits={"max_turns": 2})
+        other.wait(there["id"])
+        whole = other.http.get(f"/debates/{there['id']}/export", params={"as": "zip"})
+    zipped = {"file": ("debate.zip", whole.content)}
+    assert scene.http.post("/debates/import", files=zipped).status_code == 201
+    assert scene.get(f"/debates/{there['id']}")["motion"] == there["motion"]
+    scene.problem(scene.http.post("/debates/import", files=zipped), 409)
+
+
+def test_set_ups_are_saved(scene: Scene) -> None:
+    kept = {"format": "duel", "participants": [{"name": "Ada"}, {"name": "Ben"}]}
+    saved = scene.http.put("/templates/quick", json=kept)
+    assert saved.status_code == 200, saved.text
+    assert scene.get("/templates/quick")["asked"] == saved.json()["asked"]
+    assert [one["id"] for one in scene.get("/templates")["items"]] == ["quick"]
+    scene.problem(scene.http.put("/templates/quick", json={"format": 5}), 422, "format")
+    assert scene.http.delete("/templates/quick").status_code == 204
+    scene.problem(scene.http.get("/templates/quick"), 404, "id")
+
+
 def test_other_methods_and_other_paths(scene: Scene) -> None:
     document = scene.http.get("/openapi.json").json()
     for path, operations in document["paths"].items():
@@ -962,11 +1011,12 @@ def test_other_methods_and_other_paths(scene: Scene) -> None:
             agent_id="x",
             source_id="S1",
             link_id="x",
+            template_id="x",
         )
         for method in {"get", "put", "patch", "delete", "post"} - set(operations):
             ours = {*operations}
-            if path in ("/debates/council", "/debates/models"):
-                ours |= {"get", "delete"}
+            if path in ("/debates/council", "/debates/import", "/debates/models", "/debates/tags"):
+                ours |= {"get", "patch", "delete"}
             if path.endswith(("/import", "/export")) and path.startswith(("/agents", "/stations")):
                 ours |= {"get", "patch", "delete"}
             if method in ours:

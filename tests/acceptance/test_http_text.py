@@ -161,6 +161,7 @@ def test_a_file_that_is_no_format_does_not_hide_the_others(tmp_path: Path) -> No
             "duel",
             "council",
             "jury",
+            "poll",
             "redteam",
             "mine",
         ]

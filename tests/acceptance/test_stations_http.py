@@ -824,6 +824,7 @@ def test_nothing_else_is_read_without_the_token(guarded: Served) -> None:
             agent_id=known,
             source_id="S1",
             link_id="a" * 12,
+            template_id="mine",
         )
         for method in operations:
             answer = ANYONE.request(method, guarded.url + path, json={})

@@ -268,7 +268,15 @@ def test_a_duel_ends_with_what_it_comes_to(browser: Browser, moot: Served, width
         written = moot.http.post(f"/debates/{made}/report", json={"model": "openai:x"}).json()
         page.reload()
         expect(page.get_by_role("heading", level=2)).to_have_text(
-            ["At issue", "Best points", "Conceded", "Still open", "Summary", "What it took"]
+            [
+                "At issue",
+                "Best points",
+                "Conceded",
+                "Still open",
+                "Ask about this debate",
+                "Summary",
+                "What it took",
+            ]
         )
         told = written["takeaways"]
         for title, found in (

@@ -142,7 +142,14 @@ def test_it_plays_with_its_own_timing_and_asks_for_nothing(
         more = [path for _, path in asked[before:] if not path.startswith("/assets/")]
         assert more == []  # it needs nothing more once it plays
     assert {method for method, _ in asked} == {"GET"}
-    shell = {"/debates", "/debates/models", "/events", "/formats", f"/d/{quick}/replay"}
+    shell = {
+        "/debates",
+        "/debates/models",
+        "/debates/tags",
+        "/events",
+        "/formats",
+        f"/d/{quick}/replay",
+    }
     own = {path for _, path in asked if not path.startswith("/assets/")} - shell
     assert own == {f"/debates/{quick}", f"/debates/{quick}/turns", f"/debates/{quick}/replay"}
     assert len(stage.calls) == calls

@@ -619,7 +619,7 @@ def test_a_postgres_that_is_away_is_said_so(
 def test_without_the_driver_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "moot.store.postgres")
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(InputError, match=r"pip install 'moot\[cluster\]'"):
+    with pytest.raises(InputError, match=r"pip install .*psycopg\[binary\]"):
         importlib.import_module("moot.store.postgres")
 
 

@@ -839,7 +839,7 @@ def test_the_commands(own: tuple[Settings, dict[str, str]]) -> None:
     parsed = json.loads(told.stdout)
     assert set(parsed) == {
         "request", "rounds", "consensus", "finalPacket", "verdict", "writebackRecord",
-        "transcript", "consistency",
+        "transcript", "consistency", "followups",
     }  # fmt: skip
     assert not settings.file.exists()
     assert parsed == moot.replay_debate_mode(ids["council"], settings=settings)

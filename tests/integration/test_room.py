@@ -144,7 +144,13 @@ class Thinker(ScriptedSpeaker):
 
 @pytest.mark.parametrize("least", [None, "low"])
 def test_a_prompt_leaves_room_for_thoughts(settings: Settings, least: Any) -> None:
-    long = json.dumps({**STAND, "position": "Ship it", "rationale": "Because. " * 150})
+    long = json.dumps(
+        {
+            **STAND,
+            "position": "Ship it",
+            "rationale": " ".join(f"For cause {n}." for n in range(100)),
+        }
+    )
     text = POLL.replace("ask =", "rounds = 9\nask =")
     speaker = Thinker(lambda _: long, least=least)
     hold(settings, speaker, text)

@@ -449,10 +449,10 @@ def _check_until(rules: Format, stage: Stage, where: str) -> None:
             "position, or a choice called choice"
         )
     most = stage.rounds if isinstance(stage.rounds, int) else rules.options[stage.rounds].max
-    if most == 1 or (len(_roles(rules, stage)) or rules.roster.max) < 2:
+    if most == 1 or _fewest(rules, stage) < 2:
         raise ValueError(
             f"{where} until: agreement needs two speakers and several rounds: set rounds to their "
-            "number, or to 0 for as many as max_turns allows"
+            "number, or to 0 for as many as max_turns allows, and roster.min to 2 or more"
         )
 
 
@@ -586,7 +586,7 @@ def _check_length(rules: Format) -> None:
     for stage in rules.stages:
         if (stage.needs_host and not hosted) or stage.speakers == "jury":
             continue
-        seats = 1 if stage.speakers == "host" else len(_roles(rules, stage)) or rules.roster.min
+        seats = _fewest(rules, stage)
         rounds = rules.rounds_of(stage)
         turns += rounds * seats * (2 if stage.cued else 1)
         if rounds == 0:
@@ -606,10 +606,18 @@ def _roles(rules: Format, stage: Stage) -> tuple[str, ...]:
     return rules.roster.names if stage.speakers == "participants" else ()
 
 
+def _fewest(rules: Format, stage: Stage) -> int:
+    """How many speak in a stage at the least."""
+    return 1 if stage.speakers == "host" else len(_roles(rules, stage)) or rules.roster.min
+
+
 def _first(error: ValidationError, table: Mapping[str, Any]) -> str:
     """The mistake that explains most: a field that there is not comes before what is missing, which
     may be that field spelt right."""
-    problems = error.errors(include_url=False)
+    every = error.errors(include_url=False)
+    within = {one["loc"][:depth] for one in every for depth in range(len(one["loc"]))}
+    # a list whose only part is wrong is told to be empty, too
+    problems = [one for one in every if one["type"] != "too_short" or one["loc"] not in within]
     told = [one for one in problems if one["type"] != "literal_error"] or problems
     problem = next((one for one in told if one["type"] == "extra_forbidden"), told[0])
     path = _place(problem["loc"], table, absent=problem["type"] == "missing")
