@@ -120,7 +120,7 @@ def test_a_debate_from_set_up_to_its_summary_by_keyboard_alone(
         expect(page.get_by_role("heading", level=1)).to_be_focused()
         tab_to(page, "Motion")
         page.keyboard.type("Can it all be done by keyboard?")
-        page.keyboard.press("Tab")
+        tab_to(page, "Round table")
         page.keyboard.press("ArrowDown")  # standard → classic
         expect(page.get_by_role("radio", name="Classic")).to_be_checked()
         tab_to(page, "Next: the cast")

@@ -117,7 +117,6 @@ def build(
         received=None if received is None else _received(received),
     )
     check_people(debate)
-    _check_agreement(debate)
     return warned(placed(debate), cards)
 
 
@@ -145,17 +144,6 @@ def check_people(debate: Debate) -> None:
                     f"{leg.stage.name} lasts until all agree. Give this seat a model.",
                     field,
                 )
-
-
-def _check_agreement(debate: Debate) -> None:
-    """Refuse a debate in which one speaker alone is to agree: it would, at once, with itself."""
-    for leg in legs_of(debate):
-        if leg.stage.until and len(leg.speakers) < 2:
-            raise InputError(
-                f"The stage {leg.stage.name} lasts until its speakers agree, so it needs two of "
-                "them. Add a participant.",
-                "participants",
-            )
 
 
 def _cast(
