@@ -249,20 +249,9 @@ async def open_service(
     speaker = speaker or models
     if meter:
         speaker = MeteredSpeaker(speaker, meter.called)
-    voices = Voices(
-        models.describe,
-        models.providers.table.normalize,
-        models.bend,
-        models.look,
-        speaker.card,
-        models.defaults,
-        writer if writer != OWN else None,  # the price of its own models is known of a debate
-        models.offers,
-        models.wrong,
-    )
     service = _service(
-        settings, database, bus, dispatcher, clock or database, speaker, voices, writer, meter, air,
-        instead, files=files,
+        settings, database, bus, dispatcher, clock or database, speaker,
+        _voices(models, speaker, writer), writer, meter, air, instead, files=files,
     )  # fmt: skip
     courier = _courier(settings, database, clock)
     warming: asyncio.Task[None] | None = None
@@ -286,6 +275,20 @@ async def open_service(
         await bus.close()
         await models.aclose()
         database.close()
+
+
+def _voices(models: Router, speaker: Speaker, writer: str | None) -> Voices:
+    return Voices(
+        models.describe,
+        models.providers.table.normalize,
+        models.bend,
+        models.look,
+        speaker.card,
+        models.defaults,
+        writer if writer != OWN else None,  # the price of its own models is known of a debate
+        models.offers,
+        models.wrong,
+    )
 
 
 def _courier(settings: Settings, database: SqlDatabase, clock: Clock | None = None) -> Courier:

@@ -1,5 +1,6 @@
 """What the repository itself must keep to."""
 
+import ast
 import re
 import subprocess
 from pathlib import Path
@@ -30,3 +31,20 @@ def test_every_dependency_is_locked_with_its_hash() -> None:
         blocks = re.split(r"\n(?=[a-z0-9])", path.read_text())
         for block in blocks:
             assert "--hash=sha256:" in block, f"{path}: {block.splitlines()[0]} has no hash"
+
+
+def test_no_function_is_longer_than_sixty_lines() -> None:
+    long = [
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path in tracked("src/*.py")
+        if "migrations" not in path.parts
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno >= 60
+    ]
+    assert not long, "Split these."
+
+
+def test_the_understudy_stays_small() -> None:
+    text = (ROOT / "src/moot/models/understudy.py").read_text()
+    assert len(text.splitlines()) <= 500

@@ -138,6 +138,16 @@ async def plan_debate(moot: Moot, asked: DebateAsked) -> Response:
 # --- read ---
 
 
+Words = Annotated[
+    str,
+    Query(
+        max_length=500,
+        description="Words, or their beginnings: of the motion, of the names of speakers, "
+        "models and the format, and of what was said in debates that have ended or paused.",
+    ),
+]
+
+
 @routes("GET /debates", Debates, 422)
 async def list_debates(
     moot: Moot,
@@ -146,14 +156,7 @@ async def list_debates(
         Query(max_length=9, description="Any of these; broadcasting: what stations air now."),
     ] = [],  # noqa: B006
     format_: Annotated[str | None, Query(alias="format", max_length=100)] = None,
-    q: Annotated[
-        str,
-        Query(
-            max_length=500,
-            description="Words, or their beginnings: of the motion, of the names of speakers, "
-            "models and the format, and of what was said in debates that have ended or paused.",
-        ),
-    ] = "",
+    q: Words = "",
     id_: Annotated[
         str,
         Query(
@@ -182,9 +185,6 @@ async def list_debates(
     ] = None,
 ) -> Response:
     """The newest debates"""
-    before = int(cursor) if cursor else None
-    if before is not None and before >= 2**63:
-        raise InputError("That is no cursor of a page; take `next` of one.", "cursor")
     search = Search(
         statuses=tuple(one for one in dict.fromkeys(status) if one != "broadcasting"),
         broadcasting="broadcasting" in status,
@@ -192,7 +192,7 @@ async def list_debates(
         words=q,
         id=check_part(id_) if id_ else "",
         limit=limit,
-        before=before,
+        before=_before(cursor),
         outcomes=tuple(dict.fromkeys(outcome)),
         model=model or None,
         tags=labels.tags(tag),
@@ -203,6 +203,13 @@ async def list_debates(
     found = await moot.service.find(search)
     items = [codec.listed(one, found.lines[one.id].result) for one in found.debates]
     return as_json({"items": items, "next": str(found.next) if found.next is not None else None})
+
+
+def _before(cursor: str | None) -> int | None:
+    before = int(cursor) if cursor else None
+    if before is not None and before >= 2**63:
+        raise InputError("This is not a cursor of a page; take `next` of one.", "cursor")
+    return before
 
 
 @routes("GET /debates/models", Models)

@@ -79,13 +79,15 @@ def list_(
             codec.listed(one, line.result, line.models, line.prices) for one, line, _ in found
         ]
         print_json([{key: row[key] for key in LISTED} for row in listed])
-        return
-    if not found:
+    elif found:
+        _print(found)
+    else:
+        everything = search == Search(limit=limit, archived=search.archived) and not archived
         start = 'No debates yet. Start one:  moot run "Should we …?"'
-        narrowed = text or status or format_ or outcome or model or tag or archived
-        narrowed = narrowed or min_cost is not None or max_cost is not None
-        typer.echo("No debates match." if narrowed else start)
-        return
+        typer.echo(start if everything else "No debates match.")
+
+
+def _print(found: list[Row]) -> None:
     if sys.stdout.isatty():
         _table(found)
     else:

@@ -199,6 +199,17 @@ def run(
     _carry(begin, json, introduce=True, plan=plan)
 
 
+def _one_of(problem: str | None, option: str | None) -> str | None:
+    if problem is not None and option is not None:
+        raise InputError("Give the problem as an argument or with --problem, not both.", "problem")
+    return problem if option is None else option
+
+
+OutputType = Annotated[
+    str, typer.Option(help="decision, writing, architecture, planning or evaluation.")
+]
+
+
 def council(
     problem: Annotated[
         str | None,
@@ -208,9 +219,7 @@ def council(
     ] = None,
     problem_option: Problem = None,
     file: File = None,
-    output_type: Annotated[
-        str, typer.Option(help="decision, writing, architecture, planning or evaluation.")
-    ] = "decision",
+    output_type: OutputType = "decision",
     constraint: Constraints = None,
     role: Roles = None,
     model: Model = None,
@@ -228,9 +237,7 @@ def council(
     json: Json = False,
 ) -> None:
     """Let five roles debate a problem and come to a decision."""
-    if problem is not None and problem_option is not None:
-        raise InputError("Give the problem as an argument or with --problem, not both.", "problem")
-    given = problem if problem_option is None else problem_option
+    given = _one_of(problem, problem_option)
     asked = said(
         problem=motion_of("council", "problem", given, file),
         output_type=output_type,

@@ -11,7 +11,7 @@ from typing import Any
 
 from moot.core import prices, request, schedule, voices
 from moot.core.change import Change, join, turn_to
-from moot.core.debate import NO_USAGE, Cursor, Debate, Fork, Participant, Phase, Turn
+from moot.core.debate import NO_USAGE, Cursor, Debate, Fork, Jury, Participant, Phase, Turn
 from moot.core.effort import BETWEEN
 from moot.core.events import Event, TurnCommitted
 from moot.core.format import EDITION
@@ -55,9 +55,7 @@ def forked(
     chosen = request.options_of(known.rules, {**known.options, **(changes.get("options") or {})})
     rules, jury = known.rules, known.jury
     if changes.get("jury") is not None:
-        ballots = {seat.id for seat in jury.seats} if jury else set[str]()
-        if any(turn.actor in ballots for turn in said):
-            raise StateError("The jury has voted by then. Fork at a turn before its first ballot.")
+        _check_not_voted(jury, said)
         everybody = (*seats, host) if host else seats
         jury = request.empanel(
             rules, everybody, changes["jury"], default_model, normalize, warnings, cards
@@ -96,6 +94,12 @@ def forked(
     made = made.but(cursor=schedule.rebuild(made, said))
     _check_course(made, spoken)
     return request.warned(made.but(total=schedule.total(made)), cards)
+
+
+def _check_not_voted(jury: Jury | None, said: Sequence[Turn]) -> None:
+    ballots = {seat.id for seat in jury.seats} if jury else set[str]()
+    if any(turn.actor in ballots for turn in said):
+        raise StateError("The jury has voted by then. Fork at a turn before its first ballot.")
 
 
 def _cast(

@@ -89,11 +89,7 @@ def build(
     rules = (joined(rules) if voting else rules).model_copy(update={"edition": EDITION})
     if cards:
         everyone = (*everybody, *voting.seats) if voting else everybody
-        doubts = (
-            voices.check_prices(bounds, everyone, cards, writer),
-            voices.weak_host(rules, moderator, cards),
-        )
-        warnings += filter(None, doubts)
+        warnings += voices.doubts(rules, bounds, everyone, moderator, cards, writer)
         seats = tuple(prices.marked(seat, cards) for seat in seats)
         moderator = prices.marked(moderator, cards) if moderator else None
     debate = Debate(

@@ -257,6 +257,19 @@ def own_writer(debate: Debate, turns: Sequence[Turn], cards: Cards) -> str | Non
     return next((card.model for card in found), None)
 
 
+def doubts(
+    rules: Format,
+    limits: Limits,
+    seats: Sequence[Participant],
+    host: Participant | None,
+    cards: Cards,
+    writer: str | None,
+) -> list[str]:
+    """The warnings about the models that will speak."""
+    found = (check_prices(limits, seats, cards, writer), weak_host(rules, host, cards))
+    return [warning for warning in found if warning]
+
+
 def weak_host(rules: Format, host: Participant | None, cards: Cards) -> str | None:
     """A warning, if whoever hands out the floor may not be up to it."""
     if host is None or host.is_human or not any(stage.cued for stage in rules.stages):

@@ -133,16 +133,21 @@ async def speak(
         raise failed(failures.TOO_MUCH_SAID) from None
     except OSError:
         raise failed(failures.NOT_STARTED) from None
-    if heard.wrong:
-        raise failed(heard.wrong)
     cut = not heard.over and length > limit
-    if not heard.over and not cut:
-        raise failed(failures.CUT if heard.pieces else failures.NO_ANSWER)
-    if not heard.text.strip():
-        raise failed(failures.EMPTY)
+    if wrong := _wrong(heard, cut):
+        raise failed(wrong)
     spoke = heard.model or name
     model = f"{vendor.name}:{spoke}" if spoke else vendor.name
     return Reply(heard.text[:limit], model, _usage(call, heard, failed=cut), cut=cut)
+
+
+def _wrong(heard: Heard, cut: bool) -> Said | None:
+    """What is wrong with an answer, once the program has ended or was cut off."""
+    if heard.wrong:
+        return heard.wrong
+    if not heard.over and not cut:
+        return failures.CUT if heard.pieces else failures.NO_ANSWER
+    return None if heard.text.strip() else failures.EMPTY
 
 
 def flat(messages: Iterable[Message], schema: Mapping[str, Any] | None) -> str:

@@ -20,8 +20,8 @@ from moot.ports import Call, ModelCard, Reply, Say
 LABEL = "local:understudy"
 WINDOW = 8192  # what `local` is taken for until somebody has looked for a server
 Table = Mapping[str, Any]
-# What can be said for anything, against it, and asked of it.
-_ROWS = [row[2:] for row in """\
+# What can be said for anything, against it and asked of it, and how it is put.
+_ROWS = [row.split(" ", 1) for row in """\
 + It is paid for once, while leaving things as they are costs something every month.
 - The price is due at once, while the saving is only a forecast.
 ? What does it cost in the first year, and who has counted it?
@@ -48,29 +48,25 @@ _ROWS = [row[2:] for row in """\
 ? Who gains from it, and who pays?
 + It takes away more trouble than it adds, year after year.
 - It adds one more thing that somebody has to understand and look after.
-? What becomes simpler by it, and for whom?""".splitlines()]  # fmt: skip
-POINTS = [{"yes": _ROWS[n], "no": _ROWS[n + 1], "ask": _ROWS[n + 2]} for n in range(0, 27, 3)]
-LINES = {rows.partition("\n")[0]: rows.splitlines()[1:] for rows in """\
-engage
-{other} said “{quote}”.
-Let me answer {other}, who told us “{quote}”.
-“{quote}”, says {other}.
-# yes
-That counts what it takes and leaves out what it gives.
-That may be so at first, but it is not what lasts.
-That is a reason to take care, and not a reason to refuse.
-# no
-That counts the gain and leaves out the work.
-That sounds well, but it is not what usually happens.
-That is a hope, and somebody else would pay for it.
-# open
-That is worth knowing, but saying it does not settle it.
-I would like to see that tried before I rest anything on it.
-That is one half of the matter; the other half is missing.
-# end
-So on “{term}” my answer is {answer}.
-With “{term}” in mind, I say {answer}.
-That is why I say {answer}, above all where “{term}” is concerned.""".split("\n# ")}  # fmt: skip  # noqa: SIM905
+? What becomes simpler by it, and for whom?
+engage {other} said “{quote}”.
+engage Let me answer {other}, who told us “{quote}”.
+engage “{quote}”, says {other}.
+yes That counts what it takes and leaves out what it gives.
+yes That may be so at first, but it is not what lasts.
+yes That is a reason to take care, and not a reason to refuse.
+no That counts the gain and leaves out the work.
+no That sounds well, but it is not what usually happens.
+no That is a hope, and somebody else would pay for it.
+open That is worth knowing, but saying it does not settle it.
+open I would like to see that tried before I rest anything on it.
+open That is one half of the matter; the other half is missing.
+end So on “{term}” my answer is {answer}.
+end With “{term}” in mind, I say {answer}.
+end That is why I say {answer}, above all where “{term}” is concerned.""".splitlines()]  # fmt: skip
+LINES = {kind: [text for one, text in _ROWS if one == kind] for kind, _ in _ROWS}
+_THREE = zip(LINES["+"], LINES["-"], LINES["?"], strict=True)
+POINTS = [{"yes": gain, "no": loss, "ask": question} for gain, loss, question in _THREE]
 OPTIONS = {"yes": "Yes to “{}”", "no": "No to “{}”", "open": "A trial first for “{}”"}
 _ANSWERS = {"yes": "yes", "no": "no", "open": "not yet"}
 _LIKED = {"yes": ("yes", "for", "agree", "accept", "support"),
@@ -105,8 +101,7 @@ class Understudy:
     async def speak(self, call: Call, say: Say) -> Reply:
         text, data = _answer(call)
         groups = _GROUP.findall(text)
-        # However slow the pace, the turn ends within its time.
-        pace = min(self._pace, call.seconds / 2 / max(len(groups), 1))
+        pace = min(self._pace, call.seconds / 2 / max(len(groups), 1))  # the turn ends in time
         for place, group in enumerate(groups):
             if pace > 0 or place % 8 == 0:
                 await asyncio.sleep(pace)
@@ -196,9 +191,8 @@ class _Voice:
             return " ".join([*parts, f"So I still answer {answer}"])
         parts = [f"I am {self.seat.name}, and I answer {answer}"]
         if found and (self.mine or not stage.startswith("opening")):
-            turn, quote = found[0]
-            parts = [self.line("engage", other=turn.name, quote=quote)]
-            if self.sides.get(turn.actor) != self.side or self.side == "open":
+            parts = [self.line("engage", other=found[0][0].name, quote=found[0][1])]
+            if self.sides.get(found[0][0].actor) != self.side or self.side == "open":
                 parts.append(self.line(self.side))
         cue = self.heard[-1].text if self.heard and self.heard[-1].kind == "cue" else ""
         asked = [one for one in POINTS if one["ask"] in cue and self.side in one]
@@ -219,12 +213,8 @@ class _Voice:
     def _recall(self) -> str:
         """An answer to a question asked afterwards: whose words come nearest to it."""
         wanted = {word.lower() for word in _WORD.findall(self.step.instruction) if len(word) > 3}
-
-        def near(turn: Turn) -> int:
-            return sum(word.lower() in wanted for word in _WORD.findall(turn.text))
-
         told = [turn for turn in self.heard if turn.kind != "cue"]
-        turn = max(told, key=near)  # the first of those that are as near
+        turn = max(told, key=lambda t: sum(w.lower() in wanted for w in _WORD.findall(t.text)))
         words = _phrase(turn.text).removesuffix(" …")
         quoted = f'[{turn.number} "{words}"]' if len(words) >= 12 else f"[{turn.number}]"
         return f"What {turn.name} said comes nearest: {quoted}."
@@ -336,14 +326,12 @@ class _Form:
         return {"text": text, "option": option, "turn": sorted(turn.number for turn in turns)}
 
     def _challenge(self) -> Table:
-        """Whom the step is aimed at, and words of theirs."""
         target = self.voice.debate.seat(self.step.target_id)
         heard = [turn for turn in self.turns if turn.actor == target.id != self.step.actor]
         said = {"claim": _claim(heard[-1]), "turn": [heard[-1].number]} if heard else {}
         return {"who": target.name, "claim": f"{target.name} was not heard.", **said}
 
     def _responses(self) -> list[Table]:
-        """An answer to each question that was put to this seat."""
         found: list[Table] = []
         for turn in (turn for turn in self.turns if turn.target == self.step.actor):
             for ask in _fields(turn.data, "ask"):
@@ -411,9 +399,8 @@ class _Form:
         low = low if low > -inf else min(0, high - 10)
         high = high if high < inf else low + (10 if whole else 1)
         value = low + (high - low) * self._pick(range(45, 86), f"{name} {self.step.round}") / 100
-        if whole:
-            return max(floor(value), ceil(low))
-        return round(value, 2) if high - low >= 1 else value
+        near = round(value, 2) if high - low >= 1 else value
+        return max(floor(value), ceil(low)) if whole else near
 
     def _string(self, schema: Table, name: str, about: Table, _: int) -> str:
         kind, form = _hint(name), schema.get("format", "")
@@ -471,15 +458,12 @@ def _hint(name: str) -> str:
 
 
 def _fields(data: Any, kind: str | None = None, name: str = "") -> Iterator[str]:
-    """Every text in fields of a kind."""
-    if isinstance(data, Mapping):
-        for key, part in cast(Table, data).items():
-            yield from _fields(part, kind, key)
-    elif isinstance(data, list | tuple):
-        for part in cast("Sequence[Any]", data):
-            yield from _fields(part, kind, name)
-    elif isinstance(data, str) and kind in (None, _hint(name)):
+    if isinstance(data, str) and kind in (None, _hint(name)):
         yield data
+    named = cast(Table, data).items() if isinstance(data, Mapping) else ()
+    listed = cast("Sequence[Any]", data) if isinstance(data, list | tuple) else ()
+    for key, part in (*named, *((name, part) for part in listed)):
+        yield from _fields(part, kind, key)
 
 
 def _of(turn: Turn, kind: str = "option") -> str:
