@@ -74,8 +74,13 @@ class Name:
         return not self.text.isalpha() or any(map(_wide, found))
 
     def stands_in(self, text: str) -> bool:
-        found = re.finditer(self.pattern, text, re.IGNORECASE)
-        return any(self.meant(text, *match.span()) for match in found)
+        return _stands_in(self, text)
+
+
+@lru_cache(maxsize=1024)  # each name is looked for in the same motion for each juror's prompt
+def _stands_in(name: Name, text: str) -> bool:
+    found = re.finditer(name.pattern, text, re.IGNORECASE)
+    return any(name.meant(text, *match.span()) for match in found)
 
 
 @lru_cache(maxsize=4096)  # each word of each turn is looked at for each juror and each name

@@ -2,6 +2,7 @@
 a grammar holds them to a shape."""
 
 import re
+from collections import Counter
 from functools import lru_cache
 from unicodedata import category, name
 
@@ -54,7 +55,8 @@ def unreadable(text: str, known: tuple[str, ...] = ()) -> str | None:
 
 
 def _has_words(text: str) -> bool:
-    words = sum(category(letter)[0] in "LMNZ" for letter in text)
+    counts = Counter(text).items()  # each letter is looked up once, however long the text is
+    words = sum(count for letter, count in counts if category(letter)[0] in "LMNZ")
     return words > 0 and (len(text) < _FEWEST or 2 * words >= len(text))
 
 

@@ -28,6 +28,7 @@ from moot.render import packet_text, report, report_page, report_text, transcrip
 from moot.render.layout import LAYOUT, LAYOUTS
 from moot.render.reading import Read, Reading, of_report
 from moot.wire import codec, rounds, source_file
+from moot.wire.indented import indented
 
 log = logging.getLogger(__name__)
 
@@ -456,4 +457,4 @@ def record(debate: Debate, turns: Sequence[Turn], layout: int = LAYOUT) -> dict[
 
 
 def as_json(value: Any) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
+    return f"{indented(value)}\n".encode()
