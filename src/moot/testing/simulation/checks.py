@@ -450,17 +450,25 @@ class Checks:
 
     def behind(self) -> set[str]:
         """Debates that are left alone because their files hold more than the database."""
-        last = Folder(self.world.home).last_seq
-        return {row["id"] for row in self.rows() if last(row["id"]) > row["last_seq"]}
+        return {row["id"] for row in self.rows() if self._is_behind(row)}
+
+    def _is_behind(self, row: dict[str, Any]) -> bool:
+        return Folder(self.world.home).last_seq(row["id"]) > row["last_seq"]
+
+    def _left_alone(self, row: dict[str, Any]) -> bool:
+        """Only a decision may be filed before it is committed, and a damaged row no longer shows
+        that this is one."""
+        if not self.world.restored and row["id"] not in self.damaged:
+            return False
+        return self._is_behind(row)
 
     def at_rest(self) -> bool:
-        behind = self.behind()
-        if not self.world.restored:  # only a decision may be filed before it is committed, and a
-            behind &= self.damaged  # damaged row no longer shows that this is one
-        for row in self.rows():
-            if row["id"] in behind or row["status"] == "scheduled" or row["waiting_for"]:
+        rows = self.rows()
+        for row in rows:
+            if row["status"] == "scheduled" or row["waiting_for"]:
                 continue
-            if row["status"] not in REST or (row["status"] in FINAL and not row["files_seq"]):
+            filed = row["status"] not in FINAL or row["files_seq"]
+            if not (row["status"] in REST and filed) and not self._left_alone(row):
                 return False
         waiting = self.ask("SELECT 1 FROM debate_reports WHERE state = 'making'")
         due = self.ask(
@@ -468,7 +476,7 @@ class Checks:
             " WHERE c.waiting = 1 AND r.status = 'scheduled' AND c.due <= ?",
             self.world.wall(),
         )
-        return not waiting and (not due or bool(behind))
+        return not waiting and (not due or any(map(self._left_alone, rows)))
 
     def finish(self) -> None:
         """All is quiet: what must be true of every debate."""
