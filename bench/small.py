@@ -2,7 +2,8 @@
 
 `python -m bench.small duel --out after.json` holds ten duels with the model of this machine, on ten
 motions; `--plain` asks it as large models are asked, and `--jury 3` has a jury judge each debate.
-What was said is written to the file, with the time that it took and the calls that failed.
+What was said is written to the file, with the time that it took and the calls that failed. A file
+that is there is continued: no motion is debated twice.
 """
 
 import argparse
@@ -46,13 +47,14 @@ def _home() -> Generator[Settings]:
         yield mine.model_copy(update={"home": path, "model": "local", "local_base_url": None})
 
 
-async def _hold(service: Service, format: str, motion: str, jury: int) -> dict[str, Any]:  # noqa: A002
+async def _hold(service: Service, motion: str, asked: argparse.Namespace) -> dict[str, Any]:
     began = perf_counter()
     made = await service.create(
         motion,
-        format=format,
-        brief={"output_type": "decision"} if format == "council" else None,
-        jury={"size": jury} if jury else None,
+        format=asked.format,
+        limits={"max_turn_seconds": asked.seconds} if asked.seconds else None,
+        brief={"output_type": "decision"} if asked.format == "council" else None,
+        jury={"size": asked.jury} if asked.jury else None,
     )
     debate = await service.wait(made.id)
     took = perf_counter() - began
@@ -60,8 +62,8 @@ async def _hold(service: Service, format: str, motion: str, jury: int) -> dict[s
     tries = await service.attempts(debate.id)
     return {
         "motion": motion,
-        "format": format,
-        **(await _judged(service, debate.id, turns) if jury else {}),
+        "format": asked.format,
+        **(await _judged(service, debate.id, turns) if asked.jury else {}),
         "status": debate.status,
         "degraded": debate.degraded,
         "seconds": round(took, 1),
@@ -119,13 +121,17 @@ def _line(held: Mapping[str, Any]) -> str:
 
 async def _main(asked: argparse.Namespace) -> None:
     held: list[dict[str, Any]] = []
+    if asked.out.exists():
+        held = json.loads(asked.out.read_text("utf-8"))
+    done = {one["motion"] for one in held}
+    wanted = [one for one in MOTIONS[asked.first :][: asked.count] if one not in done]
     if asked.plain:
         cards.SMALL_BYTES = 0  # no model is small then
     with _home() as settings:
         voices = router(settings)
         async with open_service(settings, speaker=voices) as service:
-            for motion in MOTIONS[asked.first :][: asked.count]:
-                held.append(await _hold(service, asked.format, motion, asked.jury))
+            for motion in wanted:
+                held.append(await _hold(service, motion, asked))
                 _write(asked.out, held)
                 print(_line(held[-1]))
         if status := voices.embedded.describe():
@@ -139,6 +145,7 @@ if __name__ == "__main__":
     parser.add_argument("--count", type=int, default=len(MOTIONS))
     parser.add_argument("--first", type=int, default=0, help="how many motions to leave out")
     parser.add_argument("--jury", type=int, default=0, help="how many jurors judge each debate")
+    parser.add_argument("--seconds", type=int, help="how long a speaker may be silent")
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--out", type=Path, required=True)
     asyncio.run(_main(parser.parse_args()))
