@@ -30,13 +30,14 @@ PLACEHOLDERS = frozenset({"name", "stance", "target", "motion", "stage", "round"
 
 MAX_PARTICIPANTS = 12
 MAX_JURORS = 11
-EDITION = 6
+EDITION = 7
 """By which rules the documents of a debate are made that begins now. 1: debates that began before
 there were juries, whose packets must come out as they did. 2: those that began before turns had
 numbers of their own, and that cite a turn by its seq. 3: those that began before what a debate
 cost was one figure with every call in it, and unknown prices were said to be unknown. 4: those that
 began before quotes were checked as they are said, in texts too. 5: those that began before an
-option that nobody holds any more counted as one that few do."""
+option that nobody holds any more counted as one that few do. 6: those that began before options
+were known to be opposites by more than a plain negation."""
 MAX_TURNS = 2000
 
 _HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")

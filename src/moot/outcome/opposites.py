@@ -2,7 +2,7 @@
 
 A reading may say that two wordings are one option. It may not merge a pair that a speaker held
 against each other: one that it moved between, one that it rules out while it stands for the other,
-or an option and its plain negation.
+or an option and its opposite, as far as their words tell.
 """
 
 import re
@@ -12,6 +12,7 @@ from itertools import combinations, pairwise
 from moot.core.answers import lines, numbers, tables
 from moot.core.debate import Turn
 from moot.core.positions import key
+from moot.outcome.contraries import contrary
 
 Pair = frozenset[str]
 """Two wordings, by their keys."""
@@ -30,13 +31,14 @@ _NOT, _FILLING = frozenset(_NO.split()), frozenset(_YES.split())  # neither says
 _WITHIN = "不别勿非没无"  # negations where words are not spaced
 
 
-def apart(history: Mapping[str, Sequence[tuple[str, Turn]]]) -> dict[Pair, str]:
+def apart(history: Mapping[str, Sequence[tuple[str, Turn]]], edition: int) -> dict[Pair, str]:
     """The pairs that are never one option, and why. `history` has, for each speaker, the options
-    that it stood for in their order, with the turns that say so."""
+    that it stood for in their order, with the turns that say so. Before edition 7, only a plain
+    negation was known from the words."""
     found: dict[Pair, str] = {}
     for name in sorted(history):
         for (was, _), (now, turn) in pairwise(history[name]):
-            if key(was) != key(now) and (_named(turn) or not reworded(was, now)):
+            if key(was) != key(now) and (_named(turn) or not reworded(was, now, edition)):
                 found.setdefault(_pair(was, now), f"{name} moved from one to the other")
         for option, turn in history[name]:
             for other in lines(turn.data, "rejects"):
@@ -44,8 +46,8 @@ def apart(history: Mapping[str, Sequence[tuple[str, Turn]]]) -> dict[Pair, str]:
                     found.setdefault(_pair(option, other), f"{name} rules one out for the other")
     stated = {key(option): option for held in history.values() for option, _ in held}
     for one, other in combinations(sorted(stated), 2):
-        if negates(one, other):
-            found.setdefault(frozenset((one, other)), "one is the negation of the other")
+        if why := opposed(stated[one], stated[other], edition):
+            found.setdefault(frozenset((one, other)), why)
     return found
 
 
@@ -56,6 +58,13 @@ def _pair(one: str, other: str) -> Pair:
 def _named(turn: Turn) -> bool:
     """Whether a speaker names turns that changed its mind."""
     return any(numbers(one, "turns") for one in tables(turn.data, "revisions"))
+
+
+def opposed(one: str, other: str, edition: int) -> str | None:
+    """Why two options are opposites, if their words tell."""
+    if negates(one, other):
+        return "one is the negation of the other"
+    return contrary(one, other) if edition > 6 else None
 
 
 def negates(one: str, other: str) -> bool:
@@ -90,11 +99,12 @@ def _meaning(option: str) -> tuple[list[str], int]:
     return sorted(about), nots
 
 
-def reworded(one: str, other: str) -> bool:
+def reworded(one: str, other: str, edition: int) -> bool:
     """Whether one may be the other in other words: most of the shorter one's words are in both."""
     first, second = set(_WORD.findall(key(one))), set(_WORD.findall(key(other)))
     shorter = min(len(first), len(second))
-    return bool(shorter) and len(first & second) >= ALIKE * shorter and not negates(one, other)
+    alike = bool(shorter) and len(first & second) >= ALIKE * shorter
+    return alike and opposed(one, other, edition) is None
 
 
 def parted(wordings: Iterable[str], pairs: Iterable[Pair]) -> list[list[str]]:

@@ -74,7 +74,9 @@ def standing(debate: Debate, turns: Sequence[Turn]) -> Standing:
     if heads:
         past = history(rules, turns)
         options = [option for held in past.values() for option, _ in held]
-        names, kept = grouped(options, reading, apart(past), [one.option for one in final])
+        names, kept = grouped(
+            options, reading, apart(past, rules.edition), [one.option for one in final]
+        )
     else:
         options = [stand.option for stand in (*first, *final)]
         names = one_name(options, reading)

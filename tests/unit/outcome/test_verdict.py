@@ -18,8 +18,10 @@ from tests.unit.outcome.courts import FLIP, MISSING, ROLES, court, hold
 
 from moot import errors
 from moot.core.debate import Debate, Turn
+from moot.core.format import EDITION
 from moot.core.schedule import agreed
 from moot.outcome import packet
+from moot.outcome.opposites import opposed
 from moot.outcome.result import result
 from moot.outcome.stands import choices, silent
 from moot.outcome.verdict import verdict
@@ -237,6 +239,17 @@ MERGED: dict[str, tuple[list[str], list[str], dict[str, Any]]] = {
     "signs": (["+10%", "-10%"], [], {}),
     "in French": (["Adopter le plan", "Ne pas adopter le plan"], [], {}),
     "in Chinese": (["采用它", "不采用它"], [], {}),
+    "a word and its opposite": (["Raise prices", "Lower prices"], [], {}),
+    "denied, and a word on": (["Ship it", "Do not ship it yet"], [], {}),
+    "yes and no, each with words": (["Yes, ban them", "No, do not ban them"], [], {}),
+    "another prefix": (["Centralise it", "Decentralise it"], [], {}),
+    "in and out": (["Opt in", "Opt out"], [], {}),
+    "make or buy": (["Build it", "Buy it"], [], {}),
+    "turned round": (["Postgres over MySQL", "MySQL over Postgres"], [], {}),
+    "numbers": (["Increase it to 5", "Increase it to 50"], [], {}),
+    "opposites in German": (["Handys verbieten", "Handys erlauben"], [], {}),
+    "opposites in Japanese": (["採用する", "採用しない"], [], {}),
+    "moved to the opposite": (["Lower prices", "Other"], ["Raise prices", "Other"], {}),
     "ruled out": (["Buy", "Rent"], [], {"rejects": ["Rent"]}),
     "moved": (["Rent", "Rent"], ["Buy", "Rent"], {}),
     "moved, and named why": (["Rent a van", "Rent"], ["Rent a car", "Rent"],
@@ -258,6 +271,26 @@ def test_opposites_stay_two_whatever_a_reading_says(case: str) -> None:
     names = {word: one["name"] for one in made["options"] for word in one["wordings"]}
     assert names[held[0]] != names[held[1]]
     assert len(warned(made, errors.WARN_OPPOSITES_KEPT)) >= 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Adopt Postgres", "Use Postgres"), ("Do not ban phones", "Allow phones"),
+        ("Ship later", "Do not ship now"), ("Yes", "Yes, ban them"), ("No", "No, do not ban them"),
+        ("Not MySQL, Postgres", "Postgres, not MySQL"), ("Reduce the cost", "Lower the cost"),
+        ("Hire 10,000 people", "Hire 10000 people"), ("Hire 10k people", "Hire 10,000 people"),
+        ("Leave it as it is", "Keep it as it is"), ("Try it", "Try it out"), ("Ship it", "Ship v2"),
+        ("Adopt Postgres", "Adopt Postgres 16"),
+    ],
+)  # fmt: skip
+def test_what_may_be_one_option_is_left_to_the_reading(one: str, other: str) -> None:
+    assert opposed(one, other, EDITION) is opposed(other, one, EDITION) is None
+
+
+def test_before_edition_7_only_a_plain_negation_kept_two_apart() -> None:
+    assert opposed("Raise prices", "Lower prices", 6) is None
+    assert opposed("Raise prices", "Do not raise prices", 6)
 
 
 def test_wordings_of_one_option_are_merged_and_called_by_one_of_them() -> None:
