@@ -241,7 +241,7 @@ def _call(debate: Debate, step: Step, card: Card, told: _Transcript) -> _Call:
     pace = _PACE[card.local]
     spoken = (said.low + thought.low, said.likely + thought.likely)
     low, likely = (wait + tokens / each for (wait, each), tokens in zip(pace, spoken, strict=True))
-    whole = (step.seconds or debate.limits.max_turn_seconds) * limits.WHOLE + thinking.seconds
+    whole = limits.silence(step.seconds, debate.limits) * limits.WHOLE + thinking.seconds
     call = _Call(step, card, asked, said, thought, Amounts(low, min(likely, whole), whole))
     if told.lasts(step):
         return call

@@ -60,16 +60,19 @@ WIDER = 2
 """Whoever was cut by the token limit is asked again with this many times the tokens."""
 
 
+USUAL_SECONDS = Limits(max_turns=1).max_turn_seconds
 TURN_SECONDS = (5, 120)
 """Within which max_turn_seconds must lie."""
 
 
 def silence(own: float | None, limits: Limits) -> float:
-    """The longest silence of a turn: that of its stage if it has its `own`, unless a person has
-    allowed more since."""
+    """The longest silence of a turn: that of its stage if it has its `own`. What a person allows
+    beyond that holds where the stage is no quicker than usual or, once it was raised, everywhere.
+    """
     if own is None:
         return limits.max_turn_seconds
-    return max(own, limits.max_turn_seconds) if limits.raised else own
+    slow = limits.raised or own >= USUAL_SECONDS
+    return max(own, limits.max_turn_seconds) if slow else own
 
 
 def longer(seconds: float) -> float | None:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from moot.core.debate import Limits
+from moot.core.limits import silence
 from moot.core.retry import LONGEST_WAIT, MAX_RETRIES, WAITS, decide
 from moot.errors import (
     ProviderAuthError,
@@ -76,3 +78,20 @@ def test_a_cut_answer_that_stays_cut_is_mended_once() -> None:
     error = ProviderShapeError("x", said="", problem="", cut=True)
     assert decide(error, 2, widened=True).wait == 0.0
     assert decide(error, 3, repaired=True, widened=True).wait is None
+
+
+@pytest.mark.parametrize(
+    ("own", "allowed", "raised", "longest"),
+    [
+        (None, 20, False, 20), (60, 35, False, 60), (60, 20, False, 60),
+        (60, 120, False, 120),  # a slow machine is slow in the verdict, too
+        (10, 120, False, 10),  # a stage that is meant to be quick stays so
+        (10, 120, True, 120),  # unless somebody raised it once the stage had failed
+        (60, 20, True, 60),
+    ],
+)  # fmt: skip
+def test_how_long_a_speaker_may_be_silent(
+    own: float | None, allowed: float, raised: bool, longest: float
+) -> None:
+    limits = Limits(max_turns=6, max_turn_seconds=allowed, raised=raised)
+    assert silence(own, limits) == longest
