@@ -21,6 +21,7 @@ from pydantic import (
 from pydantic import Field as Setting
 
 from moot.core.wording import shortened, unreadable
+from moot.core.writing import whole_words
 
 LINE, TEXT, CITED, QUOTED = 240, 1500, 20, 6
 Type = Literal["line", "text", "share", "date", "choice", "turns", "quotes", "table"]
@@ -190,6 +191,15 @@ def _at_most(length: int) -> BeforeValidator:
     return BeforeValidator(cut)
 
 
+def _begun(length: int) -> BeforeValidator:
+    """A quote that is too long is its beginning: an ellipsis would be no part of it."""
+    return BeforeValidator(
+        lambda value: (
+            whole_words(value[:length]) if isinstance(value, str) and len(value) > length else value
+        )
+    )
+
+
 def _share(value: object) -> object:
     """Models write confidence as 0.8, 80 or "80%"."""
     text = str(value).strip()
@@ -231,7 +241,7 @@ def _type(name: str, field: Field) -> Any:
         case "turns":
             return Annotated[tuple[int, ...], Setting(max_length=CITED), _at_most(CITED)]
         case "quotes":
-            line = Annotated[str, Setting(min_length=1, max_length=TEXT), _at_most(TEXT)]
+            line = Annotated[str, Setting(min_length=1, max_length=TEXT), _begun(TEXT)]
             return Annotated[tuple[line, ...], Setting(max_length=QUOTED), _at_most(QUOTED)]
         case "table":
             kind = _model(_titled(name, item=field.list), field.fields)

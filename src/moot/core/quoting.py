@@ -33,6 +33,9 @@ _BEHIND = re.compile(rf"{_WORDS}\s{{0,4}}[\[(](?P<refs>{_LIST})[\])]")
 _AHEAD = re.compile(rf"[\[(](?P<refs>{_LIST})[\])][\s:,–—-]{{0,3}}{_WORDS}")
 _SIGNS = re.compile(r"[\[\]\"“”„«»]")
 _MARKED = re.compile(rf"\[{UNVERIFIED} \"(.*?)\"\]", re.DOTALL)
+_COPIED = re.compile(r"(?:>+\s*)?(?:\[\d{1,6}\]\s*)?(?:[^:>\[\]\"\n]{1,60}:\s+)?(?:>+\s*)?")
+"""How a prompt begins somebody's words: with a number, who it is, and a mark at each line."""
+_LINE_MARK = re.compile(r"\n[ \t]*>+[ \t]?")
 _CITED = re.compile(r"\[\s{0,8}(S[0-9]{1,3}\.[0-9]{1,6})(?=[\]\s:,])")
 
 
@@ -65,6 +68,13 @@ def within(words: str, texts: Sequence[str]) -> bool:
     """Whether words are a run of one of the texts, and long enough to be a quote."""
     wanted = normal(_MARKS.sub("", words.strip()))
     return len(wanted) >= SHORTEST and any(wanted in _normal(text) for text in texts)
+
+
+def _forms(words: str) -> Iterator[str]:
+    """Words as they were quoted, and without what a prompt set before them."""
+    yield words
+    if (bare := _LINE_MARK.sub("\n", _COPIED.sub("", words, count=1))) != words:
+        yield bare
 
 
 def _may_quote(text: str) -> bool:
@@ -136,8 +146,10 @@ class Shelf:
             return ref in self._passages and within(words, [self._passages[ref]])
         return within(words, self._said.get(int(ref), ()))
 
-    def _held(self, quote: Quote, words: str) -> str | None:
-        return next((ref for ref in quote.refs if self.holds(ref, words)), None)
+    def _held(self, refs: Sequence[str], words: str) -> tuple[str, str] | None:
+        """Which of these holds the words, and the words as they stand there."""
+        found = ((ref, form) for form in _forms(words) for ref in refs if self.holds(ref, form))
+        return next(found, None)
 
     def place_of(self, words: str) -> str | None:
         """The first passage that holds the words, if any does."""
@@ -178,10 +190,10 @@ class Shelf:
         start = 0
         for quote in quotes(text):
             words = _MARKS.sub("", quote.words.strip())
-            right = self._held(quote, words) if quote.whole else None
-            if right is None:
+            held = self._held(quote.refs, words) if quote.whole else None
+            if held is None:
                 failed.append(quote)
-            kept += (text[start : quote.start], _written(right, words))
+            kept += (text[start : quote.start], _written(*(held or (None, words))))
             start = quote.end
         return "".join((*kept, text[start:]))
 
@@ -205,10 +217,10 @@ class Shelf:
             words = _MARKS.sub("", (own.words if own else given).strip())
             if is_marked(given):
                 made.append(given)
-            elif own and own.whole and (held := self._held(own, words)):
-                made.append(_written(held, words))
-            elif not own and any(self.holds(number, words) for number in turns):
-                made.append(given)
+            elif own and own.whole and (held := self._held(own.refs, words)):
+                made.append(_written(*held))
+            elif not own and (held := self._held(turns, words)):
+                made.append(given if held[1] == words else held[1])
             elif not own and (ref := self.place_of(words)):
                 made.append(_written(ref, words))
             else:

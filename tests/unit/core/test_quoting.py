@@ -151,6 +151,33 @@ def test_quotes_in_answers() -> None:
     assert made["text"] == reason["text"]
 
 
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        "> {}", "Speaker B: {}", "> Speaker B: {}", "[7] Speaker B:\n> {}", "Speaker B:\n> {}",
+        "[7] {}", ">> {}",
+    ],
+)  # fmt: skip
+def test_what_a_prompt_sets_before_words_is_no_part_of_a_quote(quoted: str) -> None:
+    real, fake = "We pay twice for it now.", "We pay nothing for it now."
+    reason = {"text": "It is so.", "turns": [7], "quotes": [quoted.format(real)]}
+    done = DESK.checked({"reasons": [reason]})
+    assert not done.failed
+    assert done.value["reasons"][0]["quotes"] == [real]
+    inline = DESK.checked(f'As [7 "{quoted.format(real)}"] says.')
+    assert (inline.value, inline.failed) == (f'As [7 "{real}"] says.', [])
+    reason["quotes"] = [quoted.format(fake)]
+    done = DESK.checked({"reasons": [reason]})
+    assert len(done.failed) == 1
+    assert marked(done.value["reasons"][0]["quotes"][0])
+
+
+def test_the_marks_of_lines_are_no_part_of_a_quote() -> None:
+    desk = Shelf((), {3: ["We shall not move\n\nthe ledger before spring."]})
+    reason = {"turns": [3], "quotes": ["> We shall not move\n>\n> the ledger before spring."]}
+    assert not desk.checked({"reasons": [reason]}).failed
+
+
 def test_white_space_and_form_alone_may_differ() -> None:
     assert normal("a\u00a0 b\n ﬁ") == "a b fi"
     assert normal("A") != normal("a")

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from moot.core.wording import ended
+from moot.core.writing import whole_words
 
 _LONGEST = 600  # characters of one text; a grammar for longer ones is slow
 _SHORTEST = 40
@@ -52,23 +53,28 @@ def _short(schema: Any, items: int, length: int) -> Any:
     return short
 
 
-def unbroken(value: Any, schema: Schema, root: Schema) -> Any:
-    """An answer without parts of words: a text that filled its room was cut by the grammar."""
+def unbroken(value: Any, schema: Schema, root: Schema, *, quoted: bool = False) -> Any:
+    """An answer without parts of words: a text that filled its room was cut by the grammar. A quote
+    that was is shorter, and has no ellipsis that nobody said."""
     if "$ref" in schema:
         schema = root.get("$defs", {}).get(str(schema["$ref"]).rpartition("/")[2], {})
     if isinstance(value, dict):
         fields: Mapping[str, Schema] = schema.get("properties", {})
         given = cast(dict[str, Any], value)
-        return {key: unbroken(one, fields.get(key, {}), root) for key, one in given.items()}
+        return {
+            key: unbroken(one, fields.get(key, {}), root, quoted=key == "quotes")
+            for key, one in given.items()
+        }
     if isinstance(value, list):
-        return [unbroken(one, schema.get("items", {}), root) for one in cast(list[Any], value)]
+        items = schema.get("items", {})
+        return [unbroken(one, items, root, quoted=quoted) for one in cast(list[Any], value)]
     if not isinstance(value, str):
         return value
     rooms = [
         part["maxLength"] for part in (schema, *schema.get("anyOf", ())) if "maxLength" in part
     ]
     if rooms and len(value) >= max(rooms) and value[-1].isalnum():
-        return ended(value)
+        return whole_words(value) if quoted else ended(value)
     return value
 
 

@@ -32,3 +32,26 @@ def test_a_text_that_filled_its_room_ends_with_a_whole_word() -> None:
     assert whole["claim"].endswith(("downtime…", "the…", "risk…", "of…"))
     assert whole["risks"] == [whole["claim"], "It fits."]
     assert (whole["confidence"], whole["position"]) == (0.5, "Move")
+
+
+def test_a_quote_that_filled_its_room_is_still_word_for_word() -> None:
+    schema = bounded(answers.schema("ballot", BUILT_IN["ballot"], {}), 600)
+    room = schema["$defs"]["Reason"]["properties"]["quotes"]["items"]["maxLength"]
+    said = "the risk of downtime " * room
+    reason = {"text": "It is.", "turns": [1], "quotes": [said[: room - 1] + "d"]}
+    (quote,) = unbroken({"reasons": [reason]}, schema, schema)["reasons"][0]["quotes"]
+    assert quote in said
+    assert len(quote) > room // 2
+
+
+def test_a_longer_quote_than_there_is_room_for_is_its_beginning() -> None:
+    said = "The pilot ran for three weeks and then some. " * 50
+    shape = BUILT_IN["ballot"]
+    ballot = {
+        "reasons": [{"text": "It is.", "turns": [1], "quotes": [said]}],
+        "against": {"text": "It is not.", "turns": [1]},
+        "choice": "Go", "confidence": 0.5, "wouldChange": "A fact.",
+    }  # fmt: skip
+    (quote,) = answers.read("ballot", shape, ballot, {})["reasons"][0]["quotes"]
+    assert quote in said
+    assert 1400 < len(quote) <= 1500
