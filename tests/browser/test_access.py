@@ -213,9 +213,20 @@ def test_a_short_screen_is_for_the_transcript(
         page = tab.open(f"/d/{debate['id']}")
         region = page.get_by_role("region", name="Transcript")
         expect(page.locator(".speaking p")).to_be_in_viewport()  # it follows what is said
-        assert region.evaluate(height) >= 0.5
-        expect(page.get_by_role("button", name="Pause")).to_be_in_viewport()
+        assert region.evaluate(height) >= 0.6
+        controls = [
+            page.get_by_role("button", name=one) for one in ("Add a note", "Pause", "Abort")
+        ]
+        boxes = [one.bounding_box() for one in controls]
+        assert len({round(box["y"] + box["height"] / 2) for box in boxes if box}) == 1, boxes
+        for one in controls:
+            expect(one).to_be_in_viewport()
         region.evaluate("one => one.scrollTo(0, 0)")
         expect(page.get_by_role("heading", level=1)).to_be_in_viewport()  # and nothing is lost
+        page.goto(live.url)  # the question and the list scroll together
+        expect(page.locator("a[data-id]")).to_be_visible()
+        clipped = "one => one.scrollHeight > one.clientHeight + 1"
+        for part in ("main", "main > *", "aside", "[aria-label='List of debates']"):
+            assert not page.locator(part).first.evaluate(clipped), part
         stage.held = False
         live.wait(debate["id"])
