@@ -314,6 +314,10 @@ def test_what_comes_later_does_not_move_the_buttons(browser: Browser, moot: Serv
         page.unroute("**/plan")
         expect(page.get_by_test_id("estimate")).to_be_attached()
         assert start.bounding_box() == before
+        bar = page.locator(".actions").bounding_box()
+        assert bar
+        assert round(bar["y"] + bar["height"]) == 800  # nothing shows below it
+        expect(page.get_by_test_id("estimate")).to_be_in_viewport()  # beside the button
 
 
 def test_what_was_entered_outlives_back_and_reload(browser: Browser, moot: Served) -> None:
