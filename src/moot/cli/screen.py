@@ -263,7 +263,9 @@ class Screen(View):
             out.print(Text.assemble(("  ○ ", "white"), seat.name, tag))
         out.print(Text(f"  {debate.id}", style="dim"))
         for warning in debate.warnings:
-            out.print(Text(f"  {warning}", style="yellow"))
+            code, _, said = warning.partition(": ")
+            words = [(f"  ⚠ {said or code}", "yellow"), (f"  {code}" if said else "", "dim")]
+            out.print(Text.assemble(*words))
 
     def _hear(self, delta: Delta) -> None:
         """What is being said: a delta at 0 begins it anew, one that does not fit shows the rest,
