@@ -23,8 +23,10 @@ def main() -> None:
         with served(Path(home), Understudy(0.03), model="local:understudy") as server:
             chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
             council, live = _debates(server)
-            wide = chromium.new_page(base_url=server.url, viewport=WIDE)
-            phone = chromium.new_page(base_url=server.url, viewport=PHONE, color_scheme="dark")
+            wide = chromium.new_page(base_url=server.url, viewport=WIDE, reduced_motion="reduce")
+            phone = chromium.new_page(
+                base_url=server.url, viewport=PHONE, color_scheme="dark", reduced_motion="reduce"
+            )
             _shoot(wide, f"/d/{live}", "arena")
             _shoot(phone, f"/d/{live}", "arena-phone")
             _shoot(wide, "/example", "example")
