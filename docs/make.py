@@ -1,11 +1,9 @@
 """Makes what the docs show from what the code does: `make docs`. A test sees that it was run."""
 
 import ast
-import asyncio
 import json
 import re
 import runpy
-import tempfile
 from io import StringIO
 from pathlib import Path
 
@@ -13,14 +11,15 @@ import typer
 from rich.console import Console
 
 from moot.api.app import describe
-from moot.bootstrap import open_service
+from moot.cli import verdict_view
 from moot.cli.main import app
 from moot.cli.screen import Screen
-from moot.core.events import Delta
-from moot.settings import Settings
+from moot.core.events import TurnCommitted
+from moot.render.verdict_text import tell, voices
+from moot.store.example_debate import example, finished
 
 HERE = Path(__file__).parent
-MOTION = "Should a small team write tests before it writes code?"
+SHOWN = 4  # turns of the example in the picture
 
 
 def commands() -> str:
@@ -46,24 +45,17 @@ def _pages(command: object, name: str) -> list[str]:
     return [f"## {name}", "", "```text", command.get_help(context).rstrip(), "```", ""]  # type: ignore[attr-defined]
 
 
-async def picture() -> str:
-    """The beginning of a real run, as the terminal shows it."""
+def picture() -> str:
+    """The example that comes with moot, as the terminal shows a debate."""
     console = Console(record=True, width=92, force_terminal=True, highlight=False, file=StringIO())
-    with tempfile.TemporaryDirectory() as home:
-        async with open_service(Settings(home=Path(home), model="local:understudy")) as service:
-            made = await service.create(MOTION, format="classic")
-            await service.wait(made.id)
-            screen = Screen(made, console)
-            screen.head()
-            shown = 0
-            async for event in service.follow(made.id):
-                if not isinstance(event, Delta) and shown < 9:
-                    screen.show(event)
-                    shown += hasattr(event, "turn")
-            console.print(f"\n  [dim]⋮ {made.total - shown} more turns[/dim]\n")
-            folder = f"~/.moot/records/debates/{made.id}"
-            screen.outcome(await service.get(made.id), folder, await service.turns(made.id))
-    svg = console.export_svg(title=f'moot run "{MOTION}" --format classic')
+    debate, turns = finished()
+    screen = Screen(debate, console)
+    screen.head()
+    for turn in turns[:SHOWN]:
+        screen.show(TurnCommitted(debate.id, turn))
+    console.print(f"\n  [dim]⋮ {len(turns) - SHOWN} more turns[/dim]\n")
+    verdict_view.print_told(console, tell(example()["verdict"], voices(debate, turns)))
+    svg = console.export_svg(title="An example: it was written for this, and no model spoke in it")
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # no request to another host
 
 
@@ -129,7 +121,7 @@ def main() -> None:
     (HERE / "prompts.md").write_text(prompts())
     (HERE.parent / "ARCHITECTURE.md").write_text(architecture())
     (HERE.parent / "web" / "openapi.json").write_text(openapi())
-    (HERE / "run.svg").write_text(asyncio.run(picture()))
+    (HERE / "run.svg").write_text(picture())
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ SECONDS = 20  # that a turn took
 
 
 @lru_cache(maxsize=1)
-def example() -> dict[str, Any]:
-    """The debate, its turns, its verdict and its report, as the service would tell of one."""
+def finished() -> tuple[Debate, tuple[Turn, ...]]:
+    """The debate, and all that was said in it."""
     script = tomllib.loads(resources.files("moot").joinpath("example.toml").read_text("utf-8"))
     debate = _cast(script)
     turns = _turns(debate, script)
@@ -35,10 +35,15 @@ def example() -> dict[str, Any]:
         started_at=debate.created_at, ended_at=turns[-1].committed_at,
         updated_at=turns[-1].committed_at,
     )  # fmt: skip
-    decided = result(debate, turns)
-    debate = debate.but(outcome=decided.decision)
+    return debate.but(outcome=result(debate, turns).decision), tuple(turns)
+
+
+@lru_cache(maxsize=1)
+def example() -> dict[str, Any]:
+    """The debate, its turns, its verdict and its report, as the service would tell of one."""
+    debate, turns = finished()
     verdict: dict[str, Any] = {
-        **(decided.verdict or {}),
+        **(result(debate, turns).verdict or {}),
         "warnings": [],
     }  # no model: none can favour another
     return {
