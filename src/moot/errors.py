@@ -152,6 +152,8 @@ class ProviderRejectedError(ProviderInvalidError):
     """The provider rejected the request, and would reject it again."""
 
     retryable = False
+    blamed: str = ""
+    """The part of the request that it named, if moot can do without that part."""
 
 
 class ProviderShapeError(ProviderInvalidError):

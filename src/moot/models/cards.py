@@ -29,8 +29,10 @@ _MAKER = re.compile(
     r"(?:.*/)?(?:[a-z-]+\.)?(anthropic|openai)\.(?!gpt-oss)(.+?)(?:-v\d+(?::\d+)?)?$"
 )  # in "us.anthropic.claude-…-v1:0"
 _THINKERS = re.compile(
-    r"gpt-(?:oss|[5-9])|\bo[134]\b|deepseek-r\d|qwq|qwen3(?!.*(?:instruct|coder))|magistral|thinking"
-    r"|(?<!non-)reason|grok-[4-9](?!.*non-reason)|kimi-k[3-9]|glm-[5-9]",
+    r"gpt-(?:oss|[5-9])|\bo[134]\b|deepseek-(?:r\d|v[4-9]|flash)|qwq|qwen3(?!.*(?:instruct|coder))"
+    r"|magistral|thinking|(?<!non-)reason|grok-[4-9](?!.*non-reason)|kimi-k(?:[3-9]|2\.[5-9])"
+    r"|glm-(?:[5-9]|4\.[5-9])|gemini-(?:[3-9]|2\.5-pro)|minimax-m\d"
+    r"|claude-(?:fable|mythos|opus-5[.-]5)",
     re.IGNORECASE,
 )
 

@@ -7,7 +7,7 @@ codes and waiting times are read.
 import json
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import httpx2
 from pydantic_ai import exceptions as ai
@@ -29,7 +29,7 @@ from moot.errors import (
     ProviderUnsaidError,
 )
 from moot.models.connection import TooMuchError, WireError
-from moot.models.providers import Vendor
+from moot.models.providers import Part, Vendor
 
 _TOO_LONG = (
     "context size",
@@ -41,6 +41,18 @@ _TOO_LONG = (
     "request_too_large",
     "too many tokens",
     "token count",
+)
+_BLAMED: tuple[tuple[str, Part], ...] = (  # what an error says, and the part that it is about
+    ("max_completion_tokens", "max_tokens"),  # it asks for that in place of max_tokens
+    ("stream_options", "stream_options"),
+    ("tool_choice", "tool"),
+    ("tool choice", "tool"),
+    ("response_format", "schema"),
+    ("response format", "schema"),
+    ("json_schema", "schema"),
+    ("json schema", "schema"),
+    ("output_format", "schema"),
+    ("grammar", "schema"),
 )
 _DECLINED = frozenset({"content_policy_violation", "content_filter", "invalid_prompt"})
 
@@ -184,7 +196,10 @@ class Failures:
             status = error.status_code if isinstance(error, ai.ModelHTTPError) else None
             said = self._api_error(error, status)
             limited = said in (SLOWER, USED_UP, IN_TROUBLE)
-            return self.error(said, status=status, retry_after=_wait(error) if limited else None)
+            made = self.error(said, status=status, retry_after=_wait(error) if limited else None)
+            if isinstance(made, ProviderRejectedError):
+                made.blamed = _blamed(error)
+            return made
         kinds = (  # what is wrong if no vendor said anything
             (TooMuchError, TOO_MUCH),
             (WireError, UNREADABLE),
@@ -263,8 +278,18 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def _says_too_long(error: ai.ModelAPIError, status: int | None) -> bool:
     if status not in (400, 422, 500):
         return status == 413
-    body = json.dumps(error.body, default=str)[:4000].lower()
-    return any(phrase in body for phrase in _TOO_LONG)
+    return any(phrase in _words(error) for phrase in _TOO_LONG)
+
+
+def _blamed(error: ai.ModelAPIError) -> Part | Literal[""]:
+    """The part of the request that an error names."""
+    said = _words(error)
+    return next((part for words, part in _BLAMED if words in said), "")
+
+
+def _words(error: ai.ModelAPIError) -> str:
+    """What the vendor said. It is looked at, and never shown."""
+    return json.dumps(error.body, default=str)[:4000].lower()
 
 
 def _wait(error: ai.ModelAPIError) -> float | None:

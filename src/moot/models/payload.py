@@ -1,7 +1,9 @@
 """What is sent: the prompt, the settings and the shape of the answer, in the library's words."""
 
+import json
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from collections.abc import Set as AbstractSet
+from typing import Any, Literal, cast
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -19,10 +21,11 @@ from pydantic_ai.tools import ToolDefinition
 
 from moot.core.limits import Thinking
 from moot.core.prompts import Message
-from moot.models.providers import Vendor
+from moot.models.providers import Part, Vendor
 from moot.ports import Call
 
 ANSWER = "answer"  # the name of a structured answer
+UNCOUNTED = "moot_uncounted"  # a setting of ours: the stream's tokens are not asked for
 
 _FROM_MOOT = "[From moot, which runs the debate, to its host. None of the speakers wrote this.]"
 
@@ -58,10 +61,19 @@ def takes_system(model: Model[Any], vendor: Vendor) -> bool:
     return vendor.inline_system and bool(model.profile.get("supports_inline_system_prompts"))
 
 
-def settings(vendor: Vendor, call: Call, budget: Thinking) -> ModelSettings:
+def settings(
+    vendor: Vendor, call: Call, budget: Thinking, without: AbstractSet[Part] = frozenset()
+) -> ModelSettings:
     """What the vendor's row asks for, and tokens for thinking beside those of the answer. Without
-    an effort the model thinks as little as it can: the turn has few tokens and seconds."""
-    chosen: dict[str, Any] = {**vendor.settings, "max_tokens": call.max_tokens + budget.tokens}
+    an effort the model thinks as little as it can: the turn has few tokens and seconds. `without`
+    are the parts of a request that the service does not take."""
+    tokens = call.max_tokens + budget.tokens
+    chosen: dict[str, Any] = {**vendor.settings, "max_tokens": tokens}
+    if "max_tokens" in without:  # OpenAI's name for models that think, which others do not know
+        del chosen["max_tokens"]
+        chosen["extra_body"] = {"max_completion_tokens": tokens}
+    if "stream_options" in without:
+        chosen[UNCOUNTED] = True
     if vendor.thinks:
         asked = budget.tokens and call.effort not in (None, "none")
         chosen["thinking"] = call.effort if asked else False
@@ -72,12 +84,35 @@ def settings(vendor: Vendor, call: Call, budget: Thinking) -> ModelSettings:
     return cast(ModelSettings, chosen)
 
 
-def shape(model: Model[Any], vendor: Vendor, call: Call) -> ModelRequestParameters:
-    """Plain text, or JSON by the schema: natively if the model can, else as a tool's input."""
+def way(
+    model: Model[Any], vendor: Vendor, call: Call, without: AbstractSet[Part] = frozenset()
+) -> Literal["plain", "schema", "tool", "words"]:
+    """How an answer is asked for: as plain text; or as JSON, by a schema or as a tool's input if
+    the service takes that, else in words."""
     if call.schema is None:
+        return "plain"
+    if not vendor.structured or without & {"schema", "tool"}:
+        return "words"
+    return "schema" if model.profile.get("supports_json_schema_output") else "tool"
+
+
+def in_words(schema: Mapping[str, Any]) -> str:
+    """Asks for JSON by a schema, of a model that can only be asked in words."""
+    return (
+        "Answer with one JSON document and nothing else: no fence, no word before or after it. "
+        f"It must match this JSON Schema:\n{json.dumps(schema, ensure_ascii=False)}"
+    )
+
+
+def shape(
+    model: Model[Any], vendor: Vendor, call: Call, without: AbstractSet[Part] = frozenset()
+) -> ModelRequestParameters:
+    """Plain text, or JSON by the schema."""
+    asked = way(model, vendor, call, without)
+    if call.schema is None or asked in ("plain", "words"):
         return ModelRequestParameters()
     schema = strict(call.schema) if vendor.strict else dict(call.schema)
-    if model.profile.get("supports_json_schema_output"):
+    if asked == "schema":
         answer = OutputObjectDefinition(
             json_schema=schema, name=ANSWER, strict=vendor.strict or None
         )

@@ -27,6 +27,7 @@ from moot.core.prompts import Message, estimate, size
 from moot.errors import ProviderError
 from moot.models import failures, program_child
 from moot.models.failures import Failures, Said
+from moot.models.payload import in_words
 from moot.models.providers import Vendor
 from moot.ports import Call, ModelCard, Reply, Say
 
@@ -157,10 +158,7 @@ def flat(messages: Iterable[Message], schema: Mapping[str, Any] | None) -> str:
         head = "[You answered before:]\n" if message.role == "assistant" else ""
         told.append(f"{head}{message.text}")
     if schema is not None:
-        told.append(
-            "Answer with one JSON document and nothing else: no fence, no word before or after it. "
-            f"It must match this JSON Schema:\n{json.dumps(schema, ensure_ascii=False)}"
-        )
+        told.append(in_words(schema))
     return "\n\n".join(told)
 
 

@@ -18,6 +18,9 @@ from moot.errors import InputError
 LOCAL = "local"
 """The provider that needs no key: a server of this machine, its own model, or the understudy."""
 MAX_NAME = 200
+Part = Literal["schema", "tool", "stream_options", "max_tokens"]
+"""A part of a request that some services do not take, and without which moot can ask all the same:
+see `payload`."""
 Place = Literal["server", "worker", "command"]
 """The process that makes the calls: keys must be set in its environment."""
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from moot.core.effort import BETWEEN, bare, joined, parted
 from moot.core.voices import UNDERSTUDY, check_choices, choices
@@ -34,6 +34,7 @@ from moot.models.local.small import retold
 from moot.models.local.weights import Model
 from moot.models.providers import (
     LOCAL,
+    Part,
     Providers,
     Vendor,
     shown,
@@ -70,6 +71,7 @@ class Router:
         self._windows: dict[str, dict[str, int]] = {}  # of Ollamas' models, as they are asked for
         self._queues: dict[tuple[str, int], asyncio.Semaphore] = {}
         self._thoughtless: set[str] = set()  # models that turned out unable to think
+        self._without: dict[str, frozenset[Part]] = {}  # what models turned out not to take
         self._catalogue: Catalogue | None = None
 
     def defaults(self) -> tuple[str, ...]:
@@ -149,22 +151,34 @@ class Router:
         return await program.speak(vendor, name, card, call, say, known, after)
 
     async def _hear(self, voice: "Line", call: Call, say: Say, began: float) -> Reply:
-        """The answer. If the vendor refuses a call with an effort, the model may be one that cannot
-        think: it is called without, and if that works, it is never asked to think again."""
+        """The answer. A vendor may refuse a call for a part of it that moot can do without, or for
+        its effort: then it is called without, and if that works, it is never asked for that again.
+        Each of them is left out once, so the calls are few; those that were refused cost nothing.
+        """
         from moot.models.speak import speak  # loaded by now, see _load
 
-        thinks = call.effort not in (None, "none") and voice.card.least is not None
-        try:
-            return await speak(voice, call, say, began)
-        except ProviderRejectedError:
-            if not thinks:
-                raise
-        call.allow(math.inf)
-        call.allow(call.seconds)
-        plain = replace(voice, card=replace(voice.card, least=None))
-        now = asyncio.get_running_loop().time()
-        reply = await speak(plain, replace(call, effort=None), say, now)
-        self._thoughtless.add(voice.card.model)
+        model, thinks = voice.card.model, True
+        voice = replace(voice, without=self._without.get(model, voice.without))
+        while True:
+            try:
+                reply = await speak(voice, call, say, began)
+                break
+            except ProviderRejectedError as error:
+                part = next((one for one in get_args(Part) if one == error.blamed), None)
+                if part and part not in voice.without:
+                    voice = replace(voice, without=voice.without | {part})
+                elif call.effort not in (None, "none") and voice.card.least is not None:
+                    voice = replace(voice, card=replace(voice.card, least=None))
+                    call, thinks = replace(call, effort=None), False
+                else:
+                    raise
+            call.allow(math.inf)
+            call.allow(call.seconds)
+            began = asyncio.get_running_loop().time()
+        if voice.without:
+            self._without[model] = voice.without
+        if not thinks:
+            self._thoughtless.add(model)
         return reply
 
     async def look(self) -> None:

@@ -27,12 +27,12 @@ from pydantic_ai.models import Model, StreamedResponse
 
 from moot.core.debate import Usage
 from moot.core.limits import thinking
-from moot.core.prompts import estimate, size
+from moot.core.prompts import Message, estimate, size
 from moot.models import failures
 from moot.models.connection import Exchange, hanging_up
 from moot.models.failures import Failures, interrupted
-from moot.models.payload import Thinking, prompt, settings, shape, takes_system
-from moot.models.providers import Place, Vendor, then
+from moot.models.payload import Thinking, in_words, prompt, settings, shape, takes_system, way
+from moot.models.providers import Part, Place, Vendor, then
 from moot.ports import Call, ModelCard, Reply, Say
 
 _CLOSING_SECONDS = 0.2  # for a cancelled call to let go of its connection
@@ -84,6 +84,7 @@ class Line:
     name: str
     card: ModelCard
     place: Place | None = None
+    without: frozenset[Part] = frozenset()  # what it does not take
 
 
 async def speak(line: Line, call: Call, say: Say, since: float) -> Reply:
@@ -109,11 +110,14 @@ async def _read(line: Line, call: Call, say: Say, heard: _Heard, budget: Thinkin
     """Read the answer to its end, or until it is longer than it may be."""
     limit = call.max_tokens * 12 + 20_000
     clock = asyncio.get_running_loop().time
+    messages = call.messages
+    if call.schema and way(line.model, line.vendor, call, line.without) == "words":
+        messages = (*messages, Message("user", in_words(call.schema)))
     asked = model_request_stream(
         line.model,
-        prompt(call.messages, inline=takes_system(line.model, line.vendor)),
-        model_settings=settings(line.vendor, call, budget),
-        model_request_parameters=shape(line.model, line.vendor, call),
+        prompt(messages, inline=takes_system(line.model, line.vendor)),
+        model_settings=settings(line.vendor, call, budget, line.without),
+        model_request_parameters=shape(line.model, line.vendor, call, line.without),
         instrument=False,
     )
     async with hanging_up() as heard.exchange, asked as heard.stream:

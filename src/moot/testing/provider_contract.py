@@ -112,7 +112,7 @@ class RowContract(_Talking):
                 native = body.get("response_format", {}).get("type") == "json_schema"
                 asked_natively = VENDORS[talk.subject.provider].structured
                 assert talk.subject.wire == "ollama" or native == asked_natively
-                assert talk.subject.wire == "ollama" or native != bool(body.get("tools"))
+                assert not body.get("tools"), "else it is asked for in words"
             if talk.subject.tools:
                 reply = await router.speak(call(talk.model("tool"), schema=SCHEMA), said.append)
                 assert answers.find(reply.text) == {"claim": "yes"}

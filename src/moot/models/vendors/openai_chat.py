@@ -1,13 +1,24 @@
 """Any service with OpenAI's chat completions: local servers, and most other vendors."""
 
+from typing import Any, cast
+
 from httpx2 import AsyncClient
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, omit
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
+from moot.models.payload import UNCOUNTED
 from moot.models.providers import Vendor
 from moot.models.vendors import Make
+
+
+class _Chat(OpenAIChatModel):
+    def _get_stream_options(self, model_settings: Any) -> Any:
+        """What asks for the tokens that a stream took; some services refuse a call with it."""
+        if model_settings.get(UNCOUNTED):
+            return omit
+        return cast(Any, super()._get_stream_options(model_settings))
 
 
 def connect(vendor: Vendor, key: str, url: str, http: AsyncClient) -> Make:
@@ -21,4 +32,4 @@ def connect(vendor: Vendor, key: str, url: str, http: AsyncClient) -> Make:
         openai_chat_streaming_requires_finish_reason=True,  # else a stream cut half-way looks whole
     )
     provider = OpenAICompatibleProvider(vendor.name, openai_client=client, profile=profile)
-    return lambda name: OpenAIChatModel(name, provider=provider)
+    return lambda name: _Chat(name, provider=provider)

@@ -69,6 +69,8 @@ class Request:
             return self.body["inferenceConfig"]["maxTokens"]
         if self.vendor == "ollama":
             return self.body["options"]["num_predict"]
+        if "max_completion_tokens" in self.body:
+            return self.body["max_completion_tokens"]
         return self.body["max_output_tokens" if self.vendor == "openai" else "max_tokens"]
 
 
@@ -93,6 +95,7 @@ class Wire:
     peak: int = 0
     answers: Callable[[Request], Answer] | None = None  # what models say that have no fault
     refuses: Callable[[Request], int | None] = lambda _: None  # with that status
+    objects: Callable[[Request], str] = lambda _: ""  # refuses with status 400 and these words
     signed: list[Json] = field(default_factory=list[Json])  # claims that asked for a token
     listed: list[Request] = field(default_factory=list[Request])  # requests for the list of models
     unlisted: int = 0  # the status in place of that list; -1: no answer
@@ -196,7 +199,9 @@ class Wire:
         fault, _, detail = request.fault.partition("-")
         if status := self.refuses(request):
             fault = str(status)
-        if fault.isdigit():
+        if words := self.objects(request):
+            await _send_json(writer, 400, {"error": {"message": f"{words} {canary.echo}"}})
+        elif fault.isdigit():
             headers = {"after": "retry-after: 7", "ms": "retry-after-ms: 2500"}
             headers["date"] = f"retry-after: {_http_date(60)}"
             header = f"{headers.get(detail, 'x-none: 1')}\r\n{dialect.error_header(int(fault))}"

@@ -1,0 +1,101 @@
+"""Services that do not take all of a request that others need: they are asked without it."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+
+from moot.core import answers
+from moot.errors import ProviderRejectedError
+from moot.models.providers import Providers
+from moot.models.router import Router
+from moot.testing.provider_calls import KEY, SCHEMA, call, fails, nothing, talking
+from moot.testing.wires.wire_server import Answer, Request, Wire
+
+OBJECTIONS = {  # a part of the body, and how services refuse it
+    "max_tokens": "Unsupported parameter: 'max_tokens' is not supported with this model. "
+    "Use 'max_completion_tokens' instead.",
+    "stream_options": "body.stream_options.include_usage: Extra inputs are not permitted",
+    "response_format": "This model does not support response format `json_schema`.",
+}
+ROW = "azure"  # one of those whose wire is chat completions
+
+
+def objecting(*parts: str) -> Callable[[Request], str]:
+    def objects(request: Request) -> str:
+        return next((OBJECTIONS[part] for part in parts if part in request.body), "")
+
+    return objects
+
+
+def served(server: Wire) -> AbstractAsyncContextManager[Router]:
+    return talking(Providers({ROW: KEY}, {ROW: server.url("local")}))
+
+
+def shaped(_: Request) -> Answer:
+    return Answer('```json\n{"claim": "yes"}\n```', 9)
+
+
+@pytest.mark.parametrize("part", OBJECTIONS)
+def test_what_a_service_does_not_take_is_left_out_and_not_tried_again(part: str) -> None:
+    async def work() -> None:
+        async with Wire(answers=shaped) as server, served(server) as router:
+            server.objects = objecting(part)
+            for number in (2, 3):
+                reply = await router.speak(call(f"{ROW}:m", schema=SCHEMA), nothing)
+                assert answers.find(reply.text) == {"claim": "yes"}
+                assert (reply.usage.calls, reply.usage.estimated) == (1, False)
+                assert len(server.requests) == number, "it was asked once with it"
+            body = server.requests[-1].body
+            assert part not in body
+            if part == "max_tokens":
+                assert body["max_completion_tokens"] == 200
+            if part == "response_format":
+                assert '"claim"' in body["messages"][-1]["content"]
+                assert not body.get("tools")
+
+    asyncio.run(work())
+
+
+def test_a_service_that_takes_none_of_it_is_asked_with_words_alone() -> None:
+    async def work() -> None:
+        async with Wire(answers=shaped) as server, served(server) as router:
+            server.objects = objecting(*OBJECTIONS)
+            reply = await router.speak(call(f"{ROW}:m", schema=SCHEMA), nothing)
+            assert answers.find(reply.text) == {"claim": "yes"}
+            assert len(server.requests) == 4
+
+    asyncio.run(work())
+
+
+def test_a_service_that_objects_whatever_is_sent_is_not_asked_for_ever() -> None:
+    async def work() -> None:
+        async with Wire() as server, served(server) as router:
+            server.objects = lambda _: " ".join(OBJECTIONS.values())
+            error = await fails(router, f"{ROW}:m", "Azure", schema=SCHEMA)
+            assert isinstance(error, ProviderRejectedError)
+            assert len(server.requests) <= 5
+            server.objects = lambda _: ""
+            await router.speak(call(f"{ROW}:m"), nothing)
+            assert "max_tokens" in server.requests[-1].body, "that was not why"
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("row", ["deepseek", "moonshot", "zai"])
+def test_a_service_that_takes_no_schema_is_told_it_in_words(row: str) -> None:
+    """They refuse a schema, and a tool that has to be used while their models think."""
+
+    async def work() -> None:
+        async with Wire(answers=shaped) as server:
+            known = Providers({row: KEY}, {row: server.url("local")})
+            async with talking(known) as router:
+                reply = await router.speak(call(row, schema=SCHEMA), nothing)
+                assert answers.find(reply.text) == {"claim": "yes"}
+                (request,) = server.requests
+                assert not {"response_format", "tools", "tool_choice"} & request.body.keys()
+                assert '"claim"' in request.body["messages"][-1]["content"]
+                assert request.allowed > 200, "its model thinks, and has room for it"
+
+    asyncio.run(work())
