@@ -75,7 +75,13 @@ def test_a_vendor_is_asked_in_its_own_way_with_its_own_key(vendor: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "says"), [(401, "key for OpenAI was refused"), (500, "500"), (-1, "within")]
+    ("status", "says"),
+    [
+        (401, "key for OpenAI was refused"),
+        (400, "key for OpenAI was refused"),
+        (500, "500"),
+        (-1, "within"),
+    ],
 )
 def test_a_provider_that_is_down_says_so_and_shows_what_is_known(
     status: int, says: str, monkeypatch: pytest.MonkeyPatch
@@ -84,7 +90,9 @@ def test_a_provider_that_is_down_says_so_and_shows_what_is_known(
         monkeypatch.setattr(listing, "SECONDS", 0.3)
 
     async def work() -> None:
+        words = "API key not valid." if status == 400 else ""
         async with Wire(unlisted=status) as server, routed(server) as router:
+            server.objects = lambda _: words
             found = await offers(router, "openai")
             assert not found.live
             assert says in found.detail

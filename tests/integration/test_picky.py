@@ -7,7 +7,12 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 
 from moot.core import answers
-from moot.errors import ProviderRejectedError
+from moot.errors import (
+    ProviderAuthError,
+    ProviderRateLimitError,
+    ProviderRejectedError,
+    ProviderUnknownModelError,
+)
 from moot.models.providers import Providers
 from moot.models.router import Router
 from moot.testing.provider_calls import KEY, SCHEMA, call, fails, nothing, talking
@@ -97,5 +102,30 @@ def test_a_service_that_takes_no_schema_is_told_it_in_words(row: str) -> None:
                 assert not {"response_format", "tools", "tool_choice"} & request.body.keys()
                 assert '"claim"' in request.body["messages"][-1]["content"]
                 assert request.allowed > 200, "its model thinks, and has room for it"
+
+    asyncio.run(work())
+
+
+SAID = {  # by services that have no status of its own for it
+    "Incorrect API key provided: sk***YA.": ProviderAuthError,
+    "API key not valid. Please pass a valid API key.": ProviderAuthError,
+    "Model Not Exist": ProviderUnknownModelError,
+    "Unknown Model, please check the model code.": ProviderUnknownModelError,
+    "foo/bar is not a valid model ID": ProviderUnknownModelError,
+    "Your account is not active: exceeded_current_quota_error": ProviderRateLimitError,
+    "User location is not supported.": ProviderRejectedError,
+}
+
+
+def test_what_a_service_says_tells_why_it_refused() -> None:
+    async def work() -> None:
+        async with Wire() as server, served(server) as router:
+            for words, kind in SAID.items():
+                server.objects = lambda _, words=words: words
+                server.objection = 429 if kind is ProviderRateLimitError else 400
+                error = await fails(router, f"{ROW}:m", "Azure")
+                assert type(error) is kind, words
+                assert "foo" not in error.message
+            assert len(server.requests) == len(SAID)
 
     asyncio.run(work())

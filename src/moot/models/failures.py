@@ -6,8 +6,8 @@ codes and waiting times are read.
 
 import json
 import math
-from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, cast
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, cast
 
 import httpx2
 from pydantic_ai import exceptions as ai
@@ -42,6 +42,24 @@ _TOO_LONG = (
     "too many tokens",
     "token count",
 )
+WRONG_KEY = (
+    "incorrect api key",
+    "invalid api key",
+    "invalid_api_key",
+    "api key not valid",
+    "api_key_invalid",
+)
+"""How those say it that have no status of its own for a key that they refuse."""
+_NO_MODEL = (
+    "model not exist",
+    "model_not_exist",
+    "unknown model",
+    "invalid model",
+    "invalid_model",
+    "not a valid model",
+    "model not found",
+)
+_NO_MONEY = ("exceeded_current_quota", "insufficient balance", "insufficient_balance")
 _BLAMED: tuple[tuple[str, Part], ...] = (  # what an error says, and the part that it is about
     ("max_completion_tokens", "max_tokens"),  # it asks for that in place of max_tokens
     ("stream_options", "stream_options"),
@@ -234,13 +252,19 @@ class Failures:
             case ai.ModelQuotaExceededError():
                 return USED_UP
             case ai.ModelRateLimitError():
-                return SLOWER
+                return USED_UP if _says(error, _NO_MONEY) else SLOWER
             case ai.ModelRequestRejectedError():
-                return NOT_ACCEPTED
+                return self._rejection(error)
             case ai.ModelServerError() | ai.ModelUnavailableError():
                 return IN_TROUBLE
             case _:
                 return _by_status(error, status)
+
+    def _rejection(self, error: ai.ModelAPIError) -> Said:
+        """Why a request was rejected; not every service has a status for each reason."""
+        if self._vendor.key and _says(error, WRONG_KEY):
+            return KEY_REFUSED
+        return UNKNOWN_MODEL if _says(error, _NO_MODEL) else NOT_ACCEPTED
 
 
 def interrupted(error: BaseException) -> bool:
@@ -278,10 +302,15 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def _says_too_long(error: ai.ModelAPIError, status: int | None) -> bool:
     if status not in (400, 422, 500):
         return status == 413
-    return any(phrase in _words(error) for phrase in _TOO_LONG)
+    return _says(error, _TOO_LONG)
 
 
-def _blamed(error: ai.ModelAPIError) -> Part | Literal[""]:
+def _says(error: ai.ModelAPIError, phrases: Iterable[str]) -> bool:
+    said = _words(error)
+    return any(phrase in said for phrase in phrases)
+
+
+def _blamed(error: ai.ModelAPIError) -> str:
     """The part of the request that an error names."""
     said = _words(error)
     return next((part for words, part in _BLAMED if words in said), "")

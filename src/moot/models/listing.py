@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import httpx2
 
+from moot.models.failures import WRONG_KEY
 from moot.models.providers import Vendor
 from moot.models.windows import window_in
 
@@ -111,7 +112,8 @@ class Listings:
 
 
 def _read(vendor: Vendor, answer: httpx2.Response) -> Listing:
-    if answer.status_code in (401, 403) and vendor.key:
+    wrong = answer.status_code in (401, 403) or _says_wrong_key(answer)
+    if wrong and vendor.key:
         return Listing(wrong=f"The key for {vendor.label} was refused. Check {vendor.key}.")
     if answer.status_code != 200:
         told = f"(status {answer.status_code})"
@@ -121,6 +123,11 @@ def _read(vendor: Vendor, answer: httpx2.Response) -> Listing:
     except (ValueError, LookupError, TypeError, RecursionError):
         return Listing(wrong=f"{vendor.opening} told its models in a form that cannot be read.")
     return Listing(found)
+
+
+def _says_wrong_key(answer: httpx2.Response) -> bool:
+    said = answer.text[:4000].lower() if answer.status_code == 400 else ""
+    return any(phrase in said for phrase in WRONG_KEY)
 
 
 def read(told: Any) -> tuple[Listed, ...]:

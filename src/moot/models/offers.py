@@ -64,7 +64,7 @@ class Catalogue:
             server = await self._served(vendor)
             return nearest(name, list(server.windows) if server else [])
         listed = [one.name for one in (await self._listed(vendor)).models]
-        return nearest(name, listed or await asyncio.to_thread(cards.known_names, vendor))
+        return nearest(name, listed or await asyncio.to_thread(_known, vendor))
 
     def _is_set(self, vendor: Vendor) -> bool:
         own = not vendor.url  # out of the user's file
@@ -120,12 +120,16 @@ def nearest(name: str, known: Sequence[str]) -> str:
     return f"The nearest are {', '.join(ranked[:-1])} and {ranked[-1]}."
 
 
+def _known(vendor: Vendor) -> list[str]:
+    """The models that moot knows and that speak."""
+    return [name for name in cards.known_names(vendor) if not OTHER.search(name)]
+
+
 def _offered(vendor: Vendor, listing: Listing) -> tuple[Offer, ...]:
     """The models of a list, or of moot's own, those that moot suggests first."""
     listed = {one.name: one for one in listing.models}
     if listing.wrong:
-        known = cards.known_names(vendor)
-        listed = {name: Listed(name) for name in known if not OTHER.search(name)}
+        listed = {name: Listed(name) for name in _known(vendor)}
     first = [name.partition(":")[2] for name in vendor.offered]
     order = [name for name in first if name in listed]
     order += sorted(listed.keys() - set(order))

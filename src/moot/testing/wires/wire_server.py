@@ -95,7 +95,8 @@ class Wire:
     peak: int = 0
     answers: Callable[[Request], Answer] | None = None  # what models say that have no fault
     refuses: Callable[[Request], int | None] = lambda _: None  # with that status
-    objects: Callable[[Request], str] = lambda _: ""  # refuses with status 400 and these words
+    objects: Callable[[Request], str] = lambda _: ""  # refuses with these words
+    objection: int = 400  # and that status
     signed: list[Json] = field(default_factory=list[Json])  # claims that asked for a token
     listed: list[Request] = field(default_factory=list[Request])  # requests for the list of models
     unlisted: int = 0  # the status in place of that list; -1: no answer
@@ -184,7 +185,7 @@ class Wire:
         if self.unlisted < 0:
             await asyncio.sleep(3600)
         if self.unlisted:
-            await _send_json(writer, self.unlisted, {"error": canary.echo})
+            await _send_json(writer, self.unlisted, {"error": self.objects(request) + canary.echo})
             return
         body: Json = {"object": "list", "data": self.models}
         if request.vendor == "ollama":
@@ -200,7 +201,8 @@ class Wire:
         if status := self.refuses(request):
             fault = str(status)
         if words := self.objects(request):
-            await _send_json(writer, 400, {"error": {"message": f"{words} {canary.echo}"}})
+            told = {"error": {"message": f"{words} {canary.echo}"}}
+            await _send_json(writer, self.objection, told)
         elif fault.isdigit():
             headers = {"after": "retry-after: 7", "ms": "retry-after-ms: 2500"}
             headers["date"] = f"retry-after: {_http_date(60)}"
