@@ -16,7 +16,7 @@ from pydantic_ai.models import Model
 from moot.errors import ProviderAbsentError, ProviderAuthError
 from moot.extras import install
 from moot.models.connection import http_client
-from moot.models.providers import Providers, Vendor
+from moot.models.providers import Providers, Vendor, with_path
 from moot.models.vendors import Make
 from moot.models.vendors.ollama import Translator
 
@@ -116,7 +116,7 @@ def url_of(providers: Providers, vendor: Vendor) -> str:
     url = providers.base_url(vendor.name) or vendor.address
     if not url:
         raise ProviderAuthError(f"There is no address for {vendor.label}. Set {vendor.url}")
-    return url
+    return with_path(url, vendor.path) if vendor.path else url
 
 
 def key_of(providers: Providers, vendor: Vendor) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from moot.models.providers import VENDORS, Price, Table, Vendor
+from moot.models.providers import VENDORS, Price, Table, Vendor, with_path
 
 FILE = "providers.toml"
 _MOST_BYTES = 256 << 10
@@ -28,7 +28,7 @@ def _address(url: str) -> str:
         raise ValueError("an address begins with http:// or https:// and names a host")
     if parts.username or parts.password:
         raise ValueError("an address holds no user and no password; name the key by key_env")
-    return url.strip().rstrip("/")
+    return with_path(url)
 
 
 def _variable(name: str) -> str:

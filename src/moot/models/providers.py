@@ -46,6 +46,7 @@ class Vendor(BaseModel):
     keys: tuple[str, ...] = ()
     url: str = ""
     address: str = ""
+    path: str = ""
     model: str = ""
     models: tuple[str, ...] = ()
     offers: tuple[str, ...] = ()
@@ -224,6 +225,12 @@ class Providers:
         keyed = [one for one in ring if one.preference and self.key(one.name)]
         found = [f"{one.name}:{name}" for one in keyed for name in one.models or (one.model,)]
         return tuple(found) or (LOCAL,)
+
+
+def with_path(url: str, path: str = "/v1") -> str:
+    """The address of an API: a bare host, as Ollama prints it, means its `/v1`."""
+    parts = urlsplit(url.strip().rstrip("/"))
+    return urlunsplit(parts if parts.path else parts._replace(path=path))
 
 
 def shown(url: str) -> str:

@@ -46,6 +46,8 @@ def test_an_endpoint_is_a_provider_like_any_other(tmp_path: Path) -> None:
     assert keyed.defaults() == ("corp:big",), "who has a key is never given the understudy"
     assert Providers({"corp": "k", "openai": "k"}, table=table).defaults()[0].startswith("openai:")
     assert cards.card("attic:tiny").input_price == 0.0, "a server that needs no key costs nothing"
+    write(tmp_path, GOOD.replace("corp.example/v1/", "corp.example"))
+    assert load(tmp_path)["corp"].address == table["corp"].address, "a bare host means its /v1"
 
 
 def test_a_key_is_read_from_the_variable_that_the_file_names_and_is_masked(tmp_path: Path) -> None:

@@ -21,9 +21,10 @@ from moot.errors import (
     ProviderUnavailableError,
     ProviderUnknownModelError,
 )
+from moot.models.clients import url_of
 from moot.models.endpoints import FILE, load
-from moot.models.local.servers import LocalServer, Server, with_path
-from moot.models.providers import VENDORS, Providers, shown
+from moot.models.local.servers import LocalServer, Server
+from moot.models.providers import VENDORS, Providers, shown, with_path
 from moot.models.router import Router
 from moot.ports import Call, ModelCard, Reply, Say
 
@@ -339,6 +340,12 @@ def test_a_silent_server_does_not_hold_up() -> None:
 )
 def test_a_bare_host_means_its_v1(given_url: str, url: str) -> None:
     assert with_path(given_url) == url
+
+
+@pytest.mark.parametrize("given", ["", "/", "/openai/v1", "/openai/v1/"])
+def test_the_usual_endpoint_of_azure_is_a_bare_host(given: str) -> None:
+    known = Providers({"azure": "k"}, {"azure": f"https://us.openai.azure.com{given}"})
+    assert url_of(known, VENDORS["azure"]) == "https://us.openai.azure.com/openai/v1"
 
 
 def test_what_was_found_is_looked_for_again_later() -> None:

@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
+from moot.models.providers import with_path
 from moot.models.windows import window_in
 
 USUAL = (
@@ -140,12 +141,6 @@ def _parameters(size: Any) -> float:
         return float(size)
     except (TypeError, ValueError, LookupError):
         return math.inf
-
-
-def with_path(url: str) -> str:
-    """The address of the API: a bare host, as Ollama prints it, means its `/v1`."""
-    parts = urlsplit(url.strip().rstrip("/"))
-    return urlunsplit(parts if parts.path else parts._replace(path="/v1"))
 
 
 def _named(name: object) -> bool:
