@@ -7,6 +7,7 @@ import pytest
 from moot.core.form import Asked, FormField
 from moot.engine.service import Service
 from moot.errors import InputError, StateError
+from moot.ports import Once
 from moot.settings import Settings
 from moot.store.reindex import examine
 from tests.integration.juries import jury_speaker
@@ -143,7 +144,9 @@ def test_what_is_wrong_with_a_ballot_is_said_and_nothing_is_kept(settings: Setti
             noted = await service.say(made.id, "While the jury is out.")  # words alone are a note
             assert noted.waiting_for == asked.seat
             assert (await service.turns(made.id))[-1].kind == "note"
-            await service.say(made.id, answer=good)
+            once = Once("mine", "digest")
+            await service.say(made.id, answer=good, once=once)
+            await service.say(made.id, answer=good, once=once)  # its reply was lost
             with pytest.raises(StateError):
                 await service.say(made.id, answer=good, **seat)
             assert (await service.wait(made.id)).status == "completed"

@@ -449,18 +449,22 @@ class Service(Moot):
         if meant is None and there.waiting_for and not note:
             step = step_of(there, there.waiting_for)
             meant = there.waiting_for if answer or (step and step.answer == "text") else None
-        words, filled = text, None
+        words, filled, refused = text, None, None
         if answer is None:
             words = await self._quoted(there, text)
         else:
-            words, filled = await fill(
-                there, meant, answer, text, await self._store.turns(there.id)
-            )
-        debate = await self._verb(
-            debate_id,
-            lambda row, at: verbs.say(row, words, at, meant, filled, note=note),
-            once=once,
-        )
+            turns = await self._store.turns(there.id)
+            try:
+                words, filled = await fill(there, meant, answer, text, turns)
+            except (InputError, StateError) as error:
+                refused = error  # unless it was said already, and its step is over
+
+        def move(row: Debate, at: str) -> Change:
+            if refused:
+                raise refused
+            return verbs.say(row, words, at, meant, filled, note=note)
+
+        debate = await self._verb(debate_id, move, once=once)
         if meant and not at_rest(debate) and not self._in_flight(debate):
             self._dispatch(debate)
         return debate
