@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
 from moot.core.debate import Debate
-from moot.core.events import TurnCommitted
+from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.status import FINAL
 from moot.mcp.tool_shapes import Standing
 from moot.ports import Moot
@@ -26,6 +26,7 @@ def standing(debate: Debate, where: str) -> Standing:
         "format": debate.format,
         "status": debate.status,
         "rests": rests(debate),
+        "waiting_for": debate.waiting_for,
         "turns_done": debate.turn_count,
         "turns_total": debate.total,
         "outcome": decided.outcome if decided else None,
@@ -38,13 +39,14 @@ def standing(debate: Debate, where: str) -> Standing:
 
 
 async def waited(moot: Moot, debate_id: str, seconds: float, tell: Tell) -> Debate:
-    """The debate once it rests and its report is made, or as it is after so many seconds."""
+    """The debate once it rests and its report is made, or waits for a person, or as it is after so
+    many seconds."""
     debate = await moot.get(debate_id)
     if seconds <= 0:
         return debate
     try:
         async with asyncio.timeout(seconds):
-            if not rests(debate):
+            if not (rests(debate) or debate.waiting_for):
                 await _follow(moot, debate, tell)
             return await moot.wait(debate_id)
     except TimeoutError:
@@ -58,3 +60,5 @@ async def _follow(moot: Moot, debate: Debate, tell: Tell) -> None:
             if isinstance(event, TurnCommitted):
                 done += 1
                 await tell(done, debate.total, f"{event.turn.name}, {event.turn.stage}")
+            elif isinstance(event, StatusChanged) and event.waiting_for:
+                return

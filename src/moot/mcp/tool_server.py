@@ -26,7 +26,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from moot.errors import MootError, NotFoundError
-from moot.mcp.tools import Tools, record_uri
+from moot.mcp.tools import SCHEME, Tools, record_uri
 from moot.ports import Moot, Search
 
 PATH = "/mcp"
@@ -165,7 +165,9 @@ async def over_http(moot: Moot) -> AsyncGenerator[ASGIApp]:
     async def posted(scope: Scope, receive: Receive, send: Send) -> None:
         """There is nothing to hear that a call did not ask for, and no session to end."""
         if scope["method"] == "POST":
-            await app(scope, receive, send)
+            asked = [one for one in scope["headers"] if one[0] != SCHEME.encode()]
+            asked.append((SCHEME.encode(), scope["scheme"].encode()))  # as the gate knows it
+            await app({**scope, "headers": asked}, receive, send)
         else:
             await Response(status_code=405, headers={"Allow": "POST"})(scope, receive, send)
 

@@ -51,6 +51,9 @@ class Standing(TypedDict):
         str, Field(description="queued, running, paused, ending, completed, stopped or failed.")
     ]
     rests: Annotated[bool, Field(description="Whether it has ended, or is paused.")]
+    waiting_for: Annotated[
+        str | None, Field(description="The human seat whose words it waits for, if any.")
+    ]
     turns_done: int
     turns_total: Annotated[int, Field(description="As far as can be known; 0: not known.")]
     outcome: Annotated[
@@ -69,6 +72,10 @@ class Waited(Standing):
 
     answer: Annotated[
         str | None, Field(description="What it came to, as Markdown; null while it goes on.")
+    ]
+    asked: Annotated[
+        dict[str, Any] | None,
+        Field(description="What the human seat is asked for, and its `fields` if it has any."),
     ]
     next: Annotated[str, Field(description="What to do now.")]
 

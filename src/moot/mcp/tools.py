@@ -1,6 +1,7 @@
 """The tools: begin a debate, wait for it, read what it came to."""
 
 import hashlib
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import wraps
 from typing import Annotated, Any, ParamSpec, TypeVar, cast
@@ -11,6 +12,7 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from moot.core.debate import Debate
+from moot.core.request import MAX_MOTION
 from moot.core.sources import MAX_UPLOADS
 from moot.core.status import Status
 from moot.errors import InputError, MootError, NotFoundError, StateError
@@ -31,6 +33,8 @@ from moot.mcp.tool_shapes import (
 from moot.ports import Moot, Once, Search
 from moot.wire import codec
 
+SCHEME = "x-forwarded-proto"
+"""The header that says whether a call over HTTP came by http or https."""
 MOST_SECONDS = 50.0
 """A call of a client whose limit is a minute comes back in time."""
 P = ParamSpec("P")
@@ -84,12 +88,20 @@ class Tools:
             (self.replay_debate_mode, "Replay a debate from its files", READS),
         ]
         for tool, title, hints in tools:
-            server.add_tool(told(tool), title=title, annotations=hints)
+            server.add_tool(
+                told(tool), title=title, description=inspect.getdoc(tool), annotations=hints
+            )
 
     async def start_debate(
         self,
         ctx: Request,
-        motion: Annotated[str, Field(description="The question to debate, with what to know.")],
+        motion: Annotated[
+            str,
+            Field(
+                description=f"The question to debate, with what to know: {MAX_MOTION} characters "
+                "at the most. Give longer texts as sources."
+            ),
+        ],
         format: Annotated[  # noqa: A002  the word of the contract
             str, Field(description="council decides; duel is quick; the prompts list the rest.")
         ] = "council",
@@ -131,25 +143,32 @@ class Tools:
         return self._standing(ctx, await self._moot.create(motion, **asked, once=once))
 
     async def wait_debate(self, ctx: Request, id: Id, seconds: Seconds = 45.0) -> Waited:  # noqa: A002
-        """Wait until a debate has ended or is paused, for at most 50 seconds.
+        """Wait until a debate has ended, is paused or waits for a person, for at most 50 seconds.
 
         Call it again while `rests` is false; a council may take ten minutes. Once it rests,
-        `answer` is what it came to.
+        `answer` is what it came to. If `waiting_for` names a seat, only `say` lets it go on.
         """
         debate = await self._waited(ctx, await self._moot.resolve(id), seconds)
-        if not rests(debate):
-            return {
-                **self._standing(ctx, debate), "answer": None,
-                "next": f"It goes on: call wait_debate with {debate.id} again.",
-            }  # fmt: skip
-        answer = await self._moot.answer(debate.id, self._where(ctx, debate))
-        return {**self._standing(ctx, debate), "answer": answer, "next": _next(debate)}
+        asked = await self._moot.asked(debate.id) if debate.waiting_for else None
+        answer = None
+        if rests(debate):
+            answer = await self._moot.answer(debate.id, self._where(ctx, debate))
+        return {
+            **self._standing(ctx, debate),
+            "answer": answer,
+            "asked": codec.plain(asked) if asked else None,
+            "next": _next(debate),
+        }
 
     async def say(
         self,
         ctx: Request,
         id: Id,  # noqa: A002
-        text: Annotated[str, Field(description="What the person says, in their words.")],
+        text: Annotated[str, Field(description="What the person says, in their words.")] = "",
+        answer: Annotated[
+            dict[str, Any] | None,
+            Field(description="Instead, if the seat is asked for `fields`: an object with these."),
+        ] = None,
         seat: Annotated[
             str | None, Field(description="Only for this human seat, if it is its turn.")
         ] = None,
@@ -158,8 +177,10 @@ class Tools:
         """Speak in a debate for a person: at a human seat that is their turn, otherwise a note that
         everyone hears who speaks after it. Say what the user told you to say, and nothing else."""
         debate_id = await self._moot.resolve(id)
-        once = _once(key, {"say": text, "debate": debate_id, "seat": seat})
-        return self._standing(ctx, await self._moot.say(debate_id, text, seat=seat, once=once))
+        said: dict[str, Any] = {"say": text, "debate": debate_id, "seat": seat}
+        once = _once(key, {**said, "answer": answer} if answer else said)
+        debate = await self._moot.say(debate_id, text, answer=answer, seat=seat, once=once)
+        return self._standing(ctx, debate)
 
     async def ask_debate(
         self,
@@ -264,7 +285,6 @@ class Tools:
         _check_sources(request)
         debate = await self._moot.council(request, once=_once(key, request))
         debate = await self._waited(ctx, debate.id, seconds)
-        goes_on = f"It goes on: call wait_debate with {debate.id}, then get_result."
         return {
             "runId": debate.id,
             "status": debate.status,
@@ -273,7 +293,7 @@ class Tools:
             "packet": await _if_any(self._moot.packet(debate.id)),
             "warnings": list(debate.warnings),
             "failure": debate.failure.message if debate.failure else None,
-            "next": _next(debate) if rests(debate) else goes_on,
+            "next": _next(debate),
         }
 
     async def replay_debate_mode(self, ctx: Request, run_id: Id) -> Replayed:
@@ -292,8 +312,10 @@ class Tools:
 
     def _where(self, ctx: Request, debate: Debate) -> str:
         """Its page, if a server is asked; else its folder."""
-        host = (ctx.headers or {}).get("host")
-        return f"http://{host}/d/{debate.id}" if host else self._moot.folder(debate.id)
+        asked = ctx.headers or {}
+        if host := asked.get("host"):
+            return f"{asked.get(SCHEME, 'http')}://{host}/d/{debate.id}"
+        return self._moot.folder(debate.id)
 
 
 def record_uri(debate_id: str) -> str:
@@ -303,6 +325,13 @@ def record_uri(debate_id: str) -> str:
 def _next(debate: Debate) -> str:
     if debate.status == "paused":
         return "It is paused: a person can resume it, or restart the speaker that failed."
+    if seat := debate.waiting_for:
+        return (
+            f"It waits for {debate.seat(seat).name}: ask the user what they say, and call say with "
+            f"seat {seat!r} and their words, or an answer if `asked` of wait_debate has fields."
+        )
+    if not rests(debate):
+        return f"It goes on: call wait_debate with {debate.id} again."
     return "Tell the user what it came to, and who disagrees. get_result has all of it as data."
 
 
