@@ -14,7 +14,11 @@ from typing import Any
 import httpx2
 import openai
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from moot.api import openai_asked
+from moot.core.request import MAX_MOTION
 from moot.errors import ProviderAuthError, ProviderError
 from moot.ports import Call, Reply, Say
 from moot.settings import Settings
@@ -80,6 +84,8 @@ def test_models(scene: Scene) -> None:
     assert scene.client.models.retrieve("moot/council+jury5").id == "moot/council+jury5"
     with pytest.raises(openai.NotFoundError):
         scene.client.models.retrieve("moot/nothing")
+    with pytest.raises(openai.NotFoundError):
+        scene.client.models.retrieve("moot/council+jury500")
 
 
 def test_a_council_answers_with_its_decision(scene: Scene) -> None:
@@ -155,16 +161,53 @@ def test_the_last_user_message_is_the_motion_and_the_rest_its_context(scene: Sce
     assert motion.startswith(f"{text}\nBe brief.")
     order = [motion.index(part) for part in ("We are a bank.", "What is at stake?", "Weekends.")]
     assert order == sorted(order)
+
+
+def test_what_has_no_room_in_the_motion_is_a_source_as_a_whole(scene: Scene) -> None:
     text = question()
-    long: Any = [
-        {"role": "user", "content": "old " * 3000},
+    rota = "\n".join(f"On day {day} the rota has {day % 7} people." for day in range(300))
+    said: Any = [
+        {"role": "system", "content": rota},
         {"role": "assistant", "content": "new"},
         {"role": "user", "content": text},
     ]
-    scene.client.chat.completions.create(model="moot/duel", messages=long)
-    motion = one_debate(scene, text)["motion"]
-    assert len(motion) <= 4000
-    assert motion.endswith("assistant: new")
+    scene.client.chat.completions.create(model="moot/duel", messages=said)
+    debate = one_debate(scene, text)
+    assert debate["motion"].startswith(text)
+    assert "all of it is source S1" in debate["motion"]
+    assert debate["motion"].endswith("assistant: new")
+    assert rota in whole_source(scene, debate, "S1")
+    pasted = f"{question()}\n{rota}"
+    scene.client.chat.completions.create(
+        model="moot/duel", messages=[*said[:2], {"role": "user", "content": pasted}]
+    )
+    debate = one_debate(scene, pasted)
+    assert debate["motion"].startswith(pasted[:1000])
+    assert rota[-1000:] in debate["motion"]
+    assert "all of it is source S1" in debate["motion"]
+    assert whole_source(scene, debate, "S1") == pasted
+    assert "assistant: new" in whole_source(scene, debate, "S2")
+    keys: Any = [{"role": "user", "content": f"AKIAQ3EGPZ7RT5XJ2M4N {rota}"}, said[2]]
+    with pytest.raises(openai.BadRequestError, match="looks like"):
+        scene.client.chat.completions.create(model="moot/duel", messages=keys)
+    allowed = {"allow_secrets": True}
+    scene.client.chat.completions.create(model="moot/duel", messages=keys, extra_body=allowed)
+
+
+def whole_source(scene: Scene, debate: dict[str, Any], id_: str) -> str:
+    found = scene.http.get(f"/debates/{debate['id']}/sources/{id_}").json()
+    return "\n".join(passage["text"] for passage in found["text"])
+
+
+@given(st.lists(st.text("ab \n\x00", max_size=2500), max_size=3), st.integers(1, 9000))
+def test_nothing_that_was_said_is_lost(before: list[str], size: int) -> None:
+    """However long it is: the motion holds it, or a source does, and the motion fits."""
+    said = [{"role": "user", "content": text} for text in (*before, "q" * size)]
+    asked = openai_asked.read(json.dumps({"model": "moot/duel", "messages": said}).encode()).asked()
+    assert len(asked["motion"]) <= MAX_MOTION
+    held = [asked["motion"], *(source["text"] for source in asked.get("sources", ()))]
+    for message in said:
+        assert any(message["content"].strip() in text for text in held)
 
 
 def test_pydantic_ai(scene: Scene) -> None:
@@ -203,7 +246,7 @@ REFUSED: list[tuple[dict[str, Any], int, str | None]] = [
     ({"messages": []}, 400, "messages"),
     ({"messages": [{"role": "system", "content": "Hello"}]}, 400, "messages"),
     ({"messages": [{"role": "user", "content": " "}]}, 400, "messages"),
-    ({"messages": [{"role": "user", "content": "x" * 4001}]}, 400, "motion"),
+    ({"modalities": ["text", "audio"]}, 400, "modalities"),
     ({"messages": [{"role": "wizard", "content": "x"}]}, 400, "messages[0].role"),
     (
         {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]},

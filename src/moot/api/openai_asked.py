@@ -20,10 +20,13 @@ JURY = 3
 _MODEL = re.compile(r"moot/(?P<format>[A-Za-z0-9_-]{1,100})(?:\+jury(?P<size>[0-9]{1,3}))?")
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _TOOLS = ("tools", "functions")
-_CONTEXT = "\n\nWhat was said before, as context:\n"
+_CONTEXT = "\n\nWhat was said before, as context{}:\n"
+_WHOLE = " (all of it is source S{})"
 _LEFT_OUT = "…\n"
 _LEAST = 200
 """Characters of context that are worth having."""
+_END = 1500
+"""Characters that a question keeps at each end if it is too long for a motion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +40,34 @@ class Chat:
     context: tuple[tuple[str, str], ...]  # who said what before
     stream: bool = False
     include_usage: bool = False
+    allow_secrets: bool = False  # in what was said, if that becomes a source
     digest: str = ""  # of the model and all messages
 
     def asked(self) -> dict[str, Any]:
         """The debate that this asks for, as `Moot.create` takes it."""
-        wanted: dict[str, Any] = {"motion": self._motion(), "format": self.format}
+        motion, sources = self._laid_out()
+        wanted: dict[str, Any] = {"motion": motion, "format": self.format}
+        if sources:
+            wanted |= {"sources": sources, "allow_secrets": self.allow_secrets}
         return wanted if self.jury is None else {**wanted, "jury": {"size": self.jury}}
 
-    def _motion(self) -> str:
-        """The question and, as far as there is room, what was said before it: the newest most."""
-        said = "".join(f"{role}: {text}\n" for role, text in self.context)
-        room = MAX_MOTION - len(self.motion) - len(_CONTEXT)
-        if not said or room < _LEAST:
-            return self.motion
-        kept = said if len(said) <= room else _LEFT_OUT + said[-(room - len(_LEFT_OUT)) :]
-        return f"{self.motion}{_CONTEXT}{kept.rstrip()}"
+    def _laid_out(self) -> tuple[str, list[dict[str, str]]]:
+        """The question with what was said before it, the newest most; and as sources, whole, what
+        has no room there."""
+        motion, sources = self.motion, list[dict[str, str]]()
+        if len(motion) > MAX_MOTION:
+            sources.append({"title": "The question", "text": motion})
+            whole = _WHOLE.format(1).strip()
+            motion = f"{motion[:_END].rstrip()}\n{_LEFT_OUT}{motion[-_END:].lstrip()}\n\n{whole}"
+        said = "".join(f"{role}: {text}\n" for role, text in self.context).rstrip()
+        head = _CONTEXT.format("")
+        room = MAX_MOTION - len(motion) - len(head)
+        if said and len(said) > room:
+            sources.append({"title": "What was said before", "text": said})
+            head = _CONTEXT.format(_WHOLE.format(len(sources)))
+            room = MAX_MOTION - len(motion) - len(head) - len(_LEFT_OUT)
+            said = _LEFT_OUT + said[-room:] if room >= _LEAST else ""
+        return (f"{motion}{head}{said}" if said else motion), sources
 
 
 def names(formats: Sequence[str]) -> list[str]:
@@ -95,7 +111,8 @@ def read(body: bytes) -> Chat:
     context = tuple((role, text) for role, text in said[:last] if text.strip())
     return Chat(
         asked["model"], format_, jury, said[last][1].strip(), context, bool(stream),
-        _include_usage(asked.get("stream_options")), _digest([asked["model"], said]),
+        _include_usage(asked.get("stream_options")), asked.get("allow_secrets") is True,
+        _digest([asked["model"], said]),
     )  # fmt: skip
 
 
@@ -110,6 +127,8 @@ def _refuse(asked: Mapping[str, Any]) -> None:
             )
     if asked.get("n") not in (None, 1):
         raise InputError("A debate comes to one answer: n is 1.", "n")
+    if asked.get("modalities") not in (None, [], ["text"]):
+        raise InputError("The answer is a text: modalities is text alone.", "modalities")
     shape: Any = asked.get("response_format")
     kind = cast(dict[str, Any], shape).get("type") if isinstance(shape, dict) else shape
     if kind not in (None, "text"):

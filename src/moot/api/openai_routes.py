@@ -20,6 +20,7 @@ from moot.api.server import TRANSPORT
 from moot.core import schedule
 from moot.core.debate import Debate, Usage
 from moot.core.events import Delta, Event, TurnCommitted
+from moot.core.format import MAX_JURORS
 from moot.errors import InputError, MootError, NotFoundError, StateError
 from moot.ports import Once
 from moot.render.answer import unanswered
@@ -55,8 +56,9 @@ async def list_models(moot: Moot) -> Response:
 
 @router.get("/v1/models/{name:path}")
 async def get_model(moot: Moot, name: str) -> Response:
-    format_, _ = openai_asked.parse_model(name)
-    if format_ not in [rules.name for rules in await moot.service.formats()]:
+    format_, jury = openai_asked.parse_model(name)
+    known = [rules.name for rules in await moot.service.formats()]
+    if format_ not in known or (jury or 0) > MAX_JURORS:
         raise _no_model(name)
     return _json(openai_shapes.model(name))
 
