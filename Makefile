@@ -9,8 +9,9 @@ BOTH = tests/acceptance tests/integration/test_stations.py tests/integration/tes
 # Those that make test runs on Postgres: the most demanding for the database, longest first. make stress runs all.
 # tests/crash/test_machines_*.py, which start their own Postgres, cover kills and stops.
 ON_POSTGRES = $(addprefix tests/,integration/test_stalls.py integration/test_leases.py integration/test_wishes.py integration/test_closing.py acceptance/test_verbs.py integration/test_stations.py)
-# Tests that run with full counts if MOOT_STRESS=1; of the other files, make stress runs the tests marked stress.
-FULL = $(wildcard tests/crash tests/simulation tests/unit tests/acceptance/test_openapi.py tests/browser/test_replay.py tests/browser/test_weight.py tests/integration/test_replay.py)
+# Tests that run with full counts if MOOT_STRESS=1: whichever ask for it. Of the other files, make stress runs the tests
+# marked stress.
+FULL = tests/crash tests/simulation tests/unit $(shell grep -rl 'from tests.stress import' tests/acceptance tests/browser tests/contract tests/integration --include='test_*.py' | sort)
 # Tests that need no process, browser or service except the databases of the contract suites, with fewer schedules.
 NEAR = tests/unit tests/contract tests/simulation/test_schedules.py
 # Hundreds of processes start, so let the first one's bytecode serve the others. Keep only the files of failed tests.
