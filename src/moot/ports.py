@@ -596,8 +596,8 @@ class Deliveries(Protocol):
         """How that try went."""
         ...
 
-    async def again(self, id_: str) -> Delivery:
-        """Let it be tried anew, before all others."""
+    async def again(self, id_: str, until: float) -> Delivery:
+        """Take it for one process, to be tried anew, whatever became of it."""
         ...
 
     async def get(self, id_: str) -> Delivery: ...

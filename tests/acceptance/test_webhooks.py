@@ -255,7 +255,8 @@ def test_a_receiver_that_is_down_for_an_hour(
 
 
 def test_what_is_sent_again_does_not_wait_behind_others(tmp_path: Path, receiver: Receiver) -> None:
-    """A server that was down may have left any number that are due."""
+    """A server that was down may have left any number that are due, of receivers that are slow:
+    they are left to it."""
     home = tmp_path / "home"
     hook(home, receiver.url)
 
@@ -269,7 +270,12 @@ def test_what_is_sent_again_does_not_wait_behind_others(tmp_path: Path, receiver
                         created_at="2026-01-01T00:00:00Z", next_at=clock.now() - 1000 + number,
                     )
                 )  # fmt: skip
-            assert (await another().resend("msg_7")).state == "delivered"
+            one = await another().resend("msg_7")
+            assert (one.state, one.tries, len(receiver.calls)) == ("delivered", 1, 1)
+            receiver.statuses = [500]
+            assert (await another().resend("msg_7")).error == "It answered 500."
+            assert (await deliveries.get("msg_7")).state == "waiting"  # and it is tried again
+            assert [one.tries for one in await deliveries.newest(30)].count(0) == 29
 
     asyncio.run(use())
 

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.stress("test_metadata.py")
 EXTRAS = {
     "cluster": ("celery", "redis", "psycopg"),
     "bedrock": ("boto3",),
+    "evals": ("scipy", "statsmodels"),
     "llama": ("huggingface_hub", "xllamacpp"),
 }
 

@@ -4,6 +4,7 @@ the same transaction: nothing is told of twice, or forgotten, whichever process 
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import bindparam, select, update
@@ -104,14 +105,14 @@ def newest(conn: Connection, limit: int) -> list[Delivery]:
     return [_read(row) for row in NEWEST.rows(conn, {"limit": limit})]
 
 
-def again(conn: Connection, id_: str) -> Delivery:
-    """Let it be tried once more from the beginning, whatever became of it, and before all others
-    that are due."""
+def again(conn: Connection, id_: str, until: float) -> Delivery:
+    """Take it from its beginning, whatever became of it: another process may try it after
+    `until`."""
     one = get(conn, id_)
-    TAKE.run(conn, {"b_id": id_, "next_at": 0.0, "tries": 0})
-    waiting = {"state": "waiting", "status": None, "error": None, "delivered_at": None}
-    NOTE.run(conn, {"b_id": id_, "b_tries": 0, "next_at": 0.0, **waiting})
-    return one
+    TAKE.run(conn, {"b_id": id_, "next_at": until, "tries": 1})
+    fresh = replace(one, state="waiting", status=None, error=None, delivered_at=None, next_at=until)
+    note(conn, replace(fresh, tries=1))
+    return replace(fresh, tries=0)
 
 
 class SqlDeliveries(OnDatabase):

@@ -88,11 +88,9 @@ class Courier:
 
     async def resend(self, id_: str) -> Delivery:
         """Try a delivery once more now, whatever became of it; says how it went."""
-        now = self._clock.now()
-        await self._deliveries.again(id_)
+        one = await self._deliveries.again(id_, self._clock.now() + LEASE_SECONDS)
         hooks = {one.name: one for one in await asyncio.to_thread(load, self._home)}
-        for one in await self._deliveries.take(now, now + LEASE_SECONDS):
-            await self._try(one, hooks)
+        await self._try(one, hooks)
         return await self._deliveries.get(id_)
 
     async def _go_on(self) -> None:
