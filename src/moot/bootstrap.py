@@ -230,14 +230,11 @@ async def open_service(
     place: Place | None = None,
     instead: Instead = Instead(),  # noqa: B008  it is frozen
 ) -> AsyncGenerator[Service]:
-    """The engine on the user's home.
-
-    `recover` also continues what a dead process left, and tells `found` of each; `live` hears at
-    once what other processes on the same home do; `files` lets those who ask
-    name files of this machine, and addresses, as sources; `air` starts what is due on stations;
-    `warm` loads the vendors' packages in the background, before somebody waits for them; `place` is
-    what errors call this process.
-    """
+    """The engine on the user's home. `recover` also continues what a dead process left, and tells
+    `found` of each; `live` hears at once what other processes on the same home do; `files` lets
+    those who ask name files of this machine, and addresses, as sources; `air` starts what is due on
+    stations; `warm` loads the vendors' packages in the background, before somebody waits for them;
+    `place` is what errors call this process."""
     settings = settings or load_settings()
     _collect_less_often()
     models = router(settings, pace, place)

@@ -63,7 +63,6 @@ def list_(
     """List the newest debates."""
     from moot.core import labels
     from moot.ports import Search
-    from moot.wire import codec
 
     statuses, on_air = _statuses(status or [])
     text = " ".join([*(words or []), query]).strip()
@@ -75,16 +74,20 @@ def list_(
     )  # fmt: skip
     found = ask(lambda moot: _found(moot, search))
     if json:
-        listed = [
-            codec.listed(one, line.result, line.models, line.prices) for one, line, _ in found
-        ]
-        print_json([{key: row[key] for key in LISTED} for row in listed])
+        print_json([_listed(debate, line) for debate, line, _ in found])
     elif found:
         _print(found)
     else:
         everything = search == Search(limit=limit, archived=search.archived) and not archived
         start = 'No debates yet. Start one:  moot run "Should we …?"'
         typer.echo(start if everything else "No debates match.")
+
+
+def _listed(debate: "Debate", line: "Line") -> dict[str, object]:
+    from moot.wire import codec
+
+    row = codec.listed(debate, line.result, line.models, line.prices)
+    return {key: row[key] for key in LISTED}
 
 
 def _print(found: list[Row]) -> None:

@@ -71,12 +71,9 @@ def build(
     cards: voices.Cards | None = None,
     writer: str | None = None,
 ) -> Debate:
-    """A debate that has not begun.
-
-    Seats without a model take `default_model`, or those of a ring in turn. With `cards`, seats
-    whose price is not known are marked, a limit on cost that cannot be kept is refused, and a weak
-    host warned of; `writer` writes the report.
-    """
+    """A debate that has not begun. Seats without a model take `default_model`, or those of a ring
+    in turn. With `cards`, seats whose price is not known are marked, a limit on cost that cannot be
+    kept is refused, and a weak host warned of; `writer` writes the report."""
     warnings: list[str] = []
     seats, moderator = _cast(rules, participants, host, default_model, normalize, warnings)
     everybody = (*seats, moderator) if moderator else seats
@@ -85,7 +82,6 @@ def build(
         _check_labels(seats, moderator)
     chosen = options_of(rules, options or {})
     bounds = _limits(rules, seats, moderator, chosen, limits or {})
-    asked_for = _brief(rules, brief or {})
     rules = (joined(rules) if voting else rules).model_copy(update={"edition": EDITION})
     if cards:
         everyone = (*everybody, *voting.seats) if voting else everybody
@@ -106,7 +102,7 @@ def build(
         created_at=at,
         updated_at=at,
         warnings=tuple(dict.fromkeys(warnings)),
-        brief=asked_for,
+        brief=_brief(rules, brief or {}),
         jury=voting,
         sources=_sources(sources),
         hide_sources_from=_hidden_from(hide_sources_from),

@@ -112,8 +112,7 @@ async def speak(
         async with _running(path, arguments, call, seen) as lines:
             async with asyncio.timeout_at(min(clock() + silence, deadline)) as timer:
                 async for line in lines:
-                    event = _event(line)
-                    if event is None:
+                    if (event := _event(line)) is None:
                         continue
                     piece, alive = program.read(event, heard)
                     if piece:
