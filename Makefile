@@ -24,7 +24,7 @@ BESIDE = $(MAKE) --no-print-directory --keep-going -j 3
 AT_HOME = $(if $(MOOT_HOME),,$(if $(wildcard .moot/.agentic),MOOT_HOME=$(CURDIR)/.moot))
 NPM = PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web
 
-.PHONY: setup run serve web chromium faketime test quick check lint types page on-sqlite on-postgres near bench clients stress workflows dist docs shots lock clean
+.PHONY: setup run serve web chromium tools test quick check lint types page on-sqlite on-postgres near bench clients stress workflows dist docs shots lock clean
 
 setup: .venv/.ready
 
@@ -60,15 +60,15 @@ chromium:
 			$$as_root apt-get -qq install -y chromium >/dev/null; \
 	} || { echo "The browser tests need Chromium. Install it so that 'chromium' is on the path."; exit 1; }
 
-faketime:
-	@ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || { \
-		echo "Installing libfaketime ..."; \
+tools:
+	@ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 && command -v openssl >/dev/null || { \
+		echo "Installing libfaketime and openssl ..."; \
 		as_root=$$(test "$$(id -u)" = 0 || echo sudo); \
-		$$as_root apt-get -qq update && $$as_root apt-get -qq install -y libfaketime >/dev/null; \
-	} || { echo "The tests of wrong clocks need libfaketime. Install it."; exit 1; }
+		$$as_root apt-get -qq update && $$as_root apt-get -qq install -y libfaketime openssl >/dev/null; \
+	} || { echo "The tests of wrong clocks and of signatures need libfaketime and openssl. Install them."; exit 1; }
 
 # All tests except the long ones, of which it runs one of each kind (make stress runs them all).
-test: setup web chromium faketime
+test: setup web chromium tools
 	@echo "Running the tests on SQLite, and the most demanding of them on Postgres ..."
 	+@$(BESIDE) on-sqlite on-postgres
 
@@ -113,7 +113,7 @@ clients: setup
 	@PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix tests/clients ci --silent
 
 # The long tests. A schedule that breaks a rule prints its seed; each guard of guards.toml is removed in turn.
-stress: setup web chromium faketime clients
+stress: setup web chromium tools clients
 	$(BIN)/python -m moot.testing.simulation --seeds 10000
 	$(BIN)/python -m tests.simulation.guards
 	MOOT_STRESS=1 $(PYTEST) $(FULL) -s
