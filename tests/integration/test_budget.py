@@ -149,6 +149,7 @@ async def least(service: Service, limit: str, format_: str = "council", **asked:
     with pytest.raises(InputError, match=r"has no room for .*first") as caught:
         await service.create(MOTION, format=format_, **asked, limits={limit: tiny})
     assert caught.value.field == f"limits.{limit}"
+    assert f"the limit is {'1' if tiny == 1 else '0.000000001'}. " in caught.value.message
     return float(caught.value.message.split(" or more")[0].rpartition(" ")[2].replace(",", ""))
 
 

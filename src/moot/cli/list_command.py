@@ -34,18 +34,22 @@ def list_(
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="The most debates to list.")] = 20,
     status: Annotated[
-        list[str] | None, typer.Option(help="Only those that are running, paused … Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="STATUS", help="Only those that are running, paused … Repeatable."),
     ] = None,
     format_: Annotated[str | None, typer.Option("--format", "-f", help="Only this format.")] = None,
     outcome: Annotated[
         list[str] | None,
-        typer.Option(help="Only those that were decided, contested … Repeatable."),
+        typer.Option(
+            metavar="OUTCOME", help="Only those that were decided, contested … Repeatable."
+        ),
     ] = None,
     model: Annotated[
         str | None, typer.Option(help="Only those in which this model sits: claude, gpt-5 …")
     ] = None,
     tag: Annotated[
-        list[str] | None, typer.Option(help="Only those with this tag. Repeatable: all of them.")
+        list[str] | None,
+        typer.Option(metavar="TAG", help="Only those with this tag. Repeatable: all of them."),
     ] = None,
     archived: Annotated[
         bool, typer.Option("--archived", help="Only those that were put away.")

@@ -66,7 +66,8 @@ Problem = Annotated[
     str | None, typer.Option("--problem", metavar="TEXT", help="The same, as an option.")
 ]
 Constraints = Annotated[
-    list[str] | None, typer.Option(help="Something the decision must keep to. Repeatable.")
+    list[str] | None,
+    typer.Option(metavar="TEXT", help="Something the decision must keep to. Repeatable."),
 ]
 Roles = Annotated[
     list[str] | None,
@@ -136,7 +137,9 @@ class Fields:
     hide_sources_from: HideSources = None
     allow_secrets: AllowSecrets = False
     title: Annotated[str | None, typer.Option(help="What to call it.")] = None
-    tag: Annotated[list[str] | None, typer.Option(help="To find it by. Repeatable.")] = None
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="TAG", help="To find it by. Repeatable.")
+    ] = None
 
     def asked(self) -> dict[str, Any]:
         agents = [{"agent": id_} for id_ in self.agent or []]
@@ -437,8 +440,12 @@ def label(
     title: Annotated[
         str | None, typer.Option(help="What to call it; an empty title takes it away.")
     ] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Add this tag. Repeatable.")] = None,
-    untag: Annotated[list[str] | None, typer.Option(help="Take this tag off. Repeatable.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="TAG", help="Add this tag. Repeatable.")
+    ] = None,
+    untag: Annotated[
+        list[str] | None, typer.Option(metavar="TAG", help="Take this tag off. Repeatable.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Give a debate a title, or tags to find it by."""

@@ -46,7 +46,8 @@ class Fields:
         str | None, typer.Option(help="The zone of its times, e.g. Europe/Berlin; default UTC.")
     ] = None
     motions: Annotated[
-        list[str] | None, typer.Option("--motion", help="One of its pool. Repeatable.")
+        list[str] | None,
+        typer.Option("--motion", metavar="TEXT", help="One of its pool. Repeatable."),
     ] = None
     agents: Annotated[
         list[str] | None, typer.Option("--agent", metavar="ID", help="One of its pool. Repeatable.")

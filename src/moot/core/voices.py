@@ -126,8 +126,9 @@ def partial_jury(jury: Jury, debaters: Sequence[Participant]) -> list[str]:
             "to make the same mistakes. Name jurors of another family."
         )
     if same := sorted({one.model for one in jury.seats} & debated):
+        verbs = "debate and sit" if len(same) > 1 else "debates and sits"
         found.append(
-            f"{WARN_JURY_OVERLAP}: {', '.join(same)} debates and sits on the jury. Name other "
+            f"{WARN_JURY_OVERLAP}: {' and '.join(same)} {verbs} on the jury. Name other "
             "models for the jury."
         )
     return found

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 
 from moot.core import ladder, limits, schedule
 from moot.core.debate import Debate, Turn
@@ -50,7 +51,7 @@ def _too_small(debate: Debate, ahead: Wave, needs: Estimate, alone: Estimate) ->
         name, given = "max_total_tokens", f"{bounds.max_total_tokens:,}"
         least = f"{needs.tokens:,}"
     else:
-        name, given = "max_cost_usd", f"{bounds.max_cost_usd:g}"
+        name, given = "max_cost_usd", format(Decimal(str(bounds.max_cost_usd)), "f")
         least = f"{math.ceil(needs.cost_usd * 1e6) / 1e6:.6f}".rstrip("0")
     return InputError(
         f"{name} has no room for {first}: that may take up to {least}, and the limit is {given}. "

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from moot.core.debate import Debate, Failure
+from moot.core.debate import Debate, Failure, Jury, Participant
 from moot.core.format import Effort, parse
 from moot.core.prices import is_local, unpriced
 from moot.core.request import build, recast
 from moot.core.verbs import retry
-from moot.core.voices import family
+from moot.core.voices import family, partial_jury
 from moot.errors import InputError
 from moot.wire import codec
 
@@ -175,3 +175,19 @@ def test_what_is_known_of_prices_stays_with_the_seat() -> None:
     assert "unpriced" not in codec.request(free)["participants"][0], "as files were before"
     again = codec.read_participants(codec.dumps(codec.request(made)["participants"]))
     assert again == made.participants
+
+
+@pytest.mark.parametrize(
+    ("models", "said"),
+    [
+        (("claude:x", "openai:y"), "claude:x and openai:y debate and sit on the jury."),
+        (("claude:x", "gemini:z"), "claude:x debates and sits on the jury."),
+    ],
+)
+def test_jurors_that_also_debate_are_named(models: tuple[str, ...], said: str) -> None:
+    seats = [
+        Participant(f"seat-{nth}", f"Seat {nth}", model=model)
+        for nth, model in enumerate(("claude:x", "openai:y"))
+    ]
+    jurors = (Participant(f"juror-{one}", one, model=one) for one in models)
+    assert said in partial_jury(Jury(tuple(jurors)), seats)[0]
