@@ -221,6 +221,11 @@ def test_a_short_screen_is_for_the_transcript(
         assert len({round(box["y"] + box["height"] / 2) for box in boxes if box}) == 1, boxes
         for one in controls:
             expect(one).to_be_in_viewport()
+        page.get_by_role("button", name="Add a note").click()
+        expect(page.get_by_role("textbox", name="A note")).to_be_in_viewport(
+            ratio=0.9
+        )  # room to write
+        page.get_by_role("button", name="Not now").click()
         region.evaluate("one => one.scrollTo(0, 0)")
         expect(page.get_by_role("heading", level=1)).to_be_in_viewport()  # and nothing is lost
         page.goto(live.url)  # the question and the list scroll together
