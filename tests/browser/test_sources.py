@@ -14,9 +14,10 @@ from tests.integration.juries import ballot
 from tests.served import Served, served
 from tests.unit.sources.papers import pdf
 
-REAL, FAKE = "the *ledger* moves before winter", "nobody ever wrote <b>this</b> down"
+REAL, FAKE = "the *ledger* ‘moves’ before winter", "nobody ever wrote <b>this</b> down"
+WRITTEN = "the *ledger* 'moves' before winter"
 HOSTILE = '<img src=x onerror="window.ran = 1"><script>window.ran = 1</script>'
-PAGES = [[f"Page {n} of many."] for n in range(1, 8)] + [[f"In short, {REAL}.", HOSTILE]]
+PAGES = [[f"Page {n} of many."] for n in range(1, 8)] + [[f"In short, {WRITTEN}.", HOSTILE]]
 SAID = f'It **moves** [S1.8 "{REAL}"], see [S2.1]. Yet [S1.2 "{FAKE}"] {HOSTILE}'
 
 
@@ -106,7 +107,7 @@ def test_from_a_dropped_file_to_the_words_in_their_page(browser: Browser, moot: 
 
         page.goto(f"{moot.url}/d/{made['id']}#turn-1")
         turn.get_by_role("link", name="S1.8").click()
-        expect(page.locator("mark")).to_have_text(REAL)
+        expect(page.locator("mark")).to_have_text(WRITTEN)
         expect(page.locator("mark")).to_be_in_viewport()
         expect(page.locator(".cited .number")).to_have_text("S1.8")
         expect(page.get_by_role("heading", name="Page 8")).to_be_in_viewport()

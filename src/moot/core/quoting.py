@@ -1,23 +1,24 @@
 """Quotes in what is said: `[S1.14 "…"]` of a source, `[12 "…"]` of a turn. Each is checked before
 its turn is committed; one that fails is marked, and its reference is not kept.
 
-Apart from white space and Unicode form, a quote is one run of what it cites, and at least twelve
-characters long.
+Apart from white space, Unicode form, and how quotation marks and dashes are drawn, a quote is one
+run of what it cites, and at least twelve characters long.
 """
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, cast
 
 from moot.core.answers import numbers
 from moot.core.sources import Source
+from moot.core.spellings import LONGEST, SHORTEST, UNVERIFIED, unified
 
-SHORTEST = 12
-LONGEST = 4000
-UNVERIFIED = "unverified"
+MAX_TOLD = 6  # quotes that failed and that their speaker is told of
 _MARKS = re.compile("^[\"“”„«»‘’']+|[\"“”„«»‘’']+$")
 _S = r"S[0-9]{1,3}\.[0-9]{1,6}"
 _TURN = r"(?:[Tt]urn[: ]{0,2})?[0-9]{1,6}"
@@ -27,15 +28,15 @@ _OPEN = re.compile(
     rf"(?:\[\s{{0,8}}(?P<turn>{_TURN})|[\[(]\s{{0,8}}(?P<refs>{_LIST})){_BETWEEN}[\"“”„«‘']"
 )
 _SHUT = re.compile("[\"“”»’']\\s{0,8}[\\])]")
-_NO_OTHER = rf"(?![^\"“”„«»\n]*\[(?:{UNVERIFIED}|{_S}|{_TURN}))(?!\s*[\])])"  # between two quotes
-_WORDS = rf"[\"“„«]{_NO_OTHER}(?P<words>[^\"“”„«»\n]{{{SHORTEST},{LONGEST}}})[\"”“»]"
-_BEHIND = re.compile(rf"{_WORDS}\s{{0,4}}[\[(](?P<refs>{_LIST})[\])]")
-_AHEAD = re.compile(rf"[\[(](?P<refs>{_LIST})[\])][\s:,–—-]{{0,3}}{_WORDS}")
-_SIGNS = re.compile(r"[\[\]\"“”„«»]")
+_SIGNS = re.compile(r"[\[\]\"“”„«»]|\((?=[\s\[(]{0,8}S[0-9])")
 _MARKED = re.compile(rf"\[{UNVERIFIED} \"(.*?)\"\]", re.DOTALL)
 _COPIED = re.compile(r"(?:>+\s*)?(?:\[\d{1,6}\]\s*)?(?:[^:>\[\]\"\n]{1,60}:\s+)?(?:>+\s*)?")
 """How a prompt begins somebody's words: with a number, who it is, and a mark at each line."""
 _LINE_MARK = re.compile(r"\n[ \t]*>+[ \t]?")
+_REF = re.compile(r"[Ss][0-9]{1,3}\.[0-9]|\([Tt]urn")
+_DRAWN = str.maketrans(
+    dict.fromkeys("‘’‚‛′`", "'") | dict.fromkeys("“”„‟«»", '"') | dict.fromkeys("‐‑‒–—―−", "-")
+)
 _CITED = re.compile(r"\[\s{0,8}(S[0-9]{1,3}\.[0-9]{1,6})(?=[\]\s:,])")
 
 
@@ -48,6 +49,7 @@ class Quote:
     refs: tuple[str, ...]  # "S1.14", or the number of a turn; of several, one must hold it
     words: str
     whole: bool = True  # False: its end is missing
+    stands: str = ""  # of one that failed: another passage that does hold the words
 
     @property
     def ref(self) -> str:
@@ -70,15 +72,32 @@ def within(words: str, texts: Sequence[str]) -> bool:
     return len(wanted) >= SHORTEST and any(wanted in _normal(text) for text in texts)
 
 
+def _is_short(words: str) -> bool:
+    """By the characters that were written: ½ is one, though its normal form has three."""
+    return len(" ".join(unicodedata.normalize("NFC", words).split())) < SHORTEST
+
+
 def _forms(words: str) -> Iterator[str]:
     """Words as they were quoted, and without what a prompt set before them."""
     yield words
-    if (bare := _LINE_MARK.sub("\n", _COPIED.sub("", words, count=1))) != words:
-        yield bare
+    if (told := _LINE_MARK.sub("\n", _COPIED.sub("", words, count=1))) != words:
+        yield told
+
+
+def bare(text: str) -> str:
+    """A text without what a copy may change: white space, Unicode form, and how quotation marks and
+    dashes are drawn, which models and PDFs draw as they like."""
+    text = unicodedata.normalize("NFKC", text).translate(_DRAWN)
+    return "".join(text.split())
+
+
+@lru_cache(maxsize=8192)
+def _bare(text: str) -> str:
+    return bare(text)
 
 
 def _may_quote(text: str) -> bool:
-    return "[" in text or "(S" in text
+    return "[" in text or _REF.search(text) is not None
 
 
 def quotes(text: str) -> Iterator[Quote]:
@@ -129,35 +148,84 @@ class Checked:
     failed: list[Quote] = field(default_factory=list[Quote])
 
 
+class _Passages:
+    """The passages of some sources, to find words in."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.text = {one.cited(passage): passage.text for one in sources for passage in one.text}
+        self._refs = list(self.text)
+        self._ids = {source.id for source in sources}
+        self._starts: list[int] = []
+        self._all = ""
+
+    def knows(self, source: str) -> bool:
+        return source in self._ids
+
+    def place_of(self, wanted: str, source: str = "") -> str | None:
+        """The first passage, perhaps of that source, that holds the words."""
+        if not self._starts:
+            self._join()
+        at = -1
+        while (at := self._all.find(wanted, at + 1)) >= 0:
+            ref = self._refs[bisect_right(self._starts, at) - 1]
+            if not source or ref.startswith(f"{source}."):
+                return ref
+        return None
+
+    def _join(self) -> None:
+        parts = [bare(text) for text in self.text.values()]
+        self._all = "\n".join(parts)
+        self._starts = list(accumulate((len(part) + 1 for part in parts[:-1]), initial=0))
+
+
+@lru_cache(maxsize=4)
+def _passages(sources: tuple[Source, ...]) -> _Passages:
+    return _Passages(sources)
+
+
 class Shelf:
     """All that can be quoted at a step: the sources, and the turns as the speaker read them."""
 
     def __init__(self, sources: Sequence[Source], said: Mapping[int, Sequence[str]]) -> None:
-        self._sources = sources
-        self._passages = {
-            source.cited(passage): passage.text for source in sources for passage in source.text
-        }
+        self._passages = _passages(tuple(sources))
         # what failed in one turn does not become a quote because another repeats it
         self._said = {number: [_MARKED.sub("", text) for text in texts]
                       for number, texts in said.items()}  # fmt: skip
 
     def holds(self, ref: str, words: str) -> bool:
+        words = _MARKS.sub("", words.strip())
+        if _is_short(words):
+            return False
         if ref.startswith("S"):
-            return ref in self._passages and within(words, [self._passages[ref]])
-        return within(words, self._said.get(int(ref), ()))
+            texts = [self._passages.text.get(ref, "")]
+        else:
+            texts = list(self._said.get(int(ref), ()))
+        wanted = bare(words)
+        return any(wanted in _bare(text) for text in texts)
 
     def _held(self, refs: Sequence[str], words: str) -> tuple[str, str] | None:
         """Which of these holds the words, and the words as they stand there."""
         found = ((ref, form) for form in _forms(words) for ref in refs if self.holds(ref, form))
         return next(found, None)
 
-    def place_of(self, words: str) -> str | None:
+    def place_of(self, words: str, source: str = "") -> str | None:
         """The first passage that holds the words, if any does."""
-        wanted = normal(_MARKS.sub("", words.strip()))
-        if len(wanted) < SHORTEST:
+        words = _MARKS.sub("", words.strip())
+        if _is_short(words):
             return None
-        found = (ref for ref, text in self._passages.items() if wanted in _normal(text))
-        return next(found, None)
+        return self._passages.place_of(bare(words), source)
+
+    def _pick(self, refs: Sequence[str], words: str) -> tuple[str, Sequence[str]] | None:
+        """Of the references of a quote the one that holds it, and the others. None if they are
+        those of a turn or a source that there is not."""
+        if refs[0].isdigit():
+            return (str(int(refs[0])), ()) if int(refs[0]) in self._said else None
+        if "." not in refs[0]:
+            if not self._passages.knows(refs[0]):
+                return None
+            return self.place_of(words, refs[0]) or f"{refs[0]}.0", ()
+        held = next((ref for ref in refs if self.holds(ref, words)), None)
+        return held or refs[0], [ref for ref in refs if held and ref != held]
 
     # --- whole answers ---
 
@@ -185,24 +253,28 @@ class Shelf:
     def _text(self, text: str, failed: list[Quote]) -> str:
         if not _may_quote(text):
             return text
-        text = _AHEAD.sub(self._inside, _BEHIND.sub(self._inside, text))
+        text = unified(text, self._pick)
         kept: list[str] = []
         start = 0
         for quote in quotes(text):
             words = _MARKS.sub("", quote.words.strip())
             held = self._held(quote.refs, words) if quote.whole else None
             if held is None:
-                failed.append(quote)
+                failed.append(self._told(quote, words, len(failed)))
             kept += (text[start : quote.start], _written(*(held or (None, words))))
             start = quote.end
         return "".join((*kept, text[start:]))
 
-    def _inside(self, said: re.Match[str]) -> str:
-        """A quote that stands before or behind its citation, in the one form that turns have."""
-        refs = re.findall(_S, said["refs"])
-        held = next((ref for ref in refs if self.holds(ref, said["words"])), refs[0])
-        others = "".join(f" [{ref}]" for ref in dict.fromkeys(refs) if ref != held)
-        return f'[{held} "{said["words"]}"]{others}'
+    def _told(self, quote: Quote, words: str, before: int) -> Quote:
+        """A quote that failed, with where its words do stand, if its speaker will be told."""
+        stands = self.place_of(words) if before < MAX_TOLD else None
+        return replace(quote, stands=stands or "")
+
+    def _copied(self, turns: Sequence[str], words: str) -> str | None:
+        """The words as they stand in one of those turns. What holds without naming its turn is
+        counted by `outcome.quotes`, which knows no other drawing of a dash."""
+        said = [text for number in turns for text in self._said.get(int(number), ())]
+        return next((form for form in _forms(words) if within(form, said)), None)
 
     def _listed(self, part: Mapping[str, Any], failed: list[Quote]) -> list[Any]:
         """The quotes of a reason: each says itself what it is of, or is of a turn that the reason
@@ -213,14 +285,15 @@ class Shelf:
             if not isinstance(given, str):
                 made.append(given)
                 continue
+            given = given if is_marked(given) else unified(given, self._pick)
             own = next(quotes(given), None)
             words = _MARKS.sub("", (own.words if own else given).strip())
             if is_marked(given):
                 made.append(given)
             elif own and own.whole and (held := self._held(own.refs, words)):
                 made.append(_written(*held))
-            elif not own and (held := self._held(turns, words)):
-                made.append(given if held[1] == words else held[1])
+            elif not own and (form := self._copied(turns, words)):
+                made.append(given if form == words else form)
             elif not own and (ref := self.place_of(words)):
                 made.append(_written(ref, words))
             else:
@@ -255,7 +328,8 @@ def problem(failed: Sequence[Quote]) -> str:
     """What is wrong with quotes, in words for the one who gave them."""
     told = [
         f"“{' '.join(quote.words.split())[:120]}” is not in {_place(quote.ref)}"
-        for quote in failed[:6]
+        + (f" but in {_place(quote.stands)}" if quote.stands else "")
+        for quote in failed[:MAX_TOLD]
     ]
     return (
         f"{'; '.join(told)}. A quote must be copied word for word, in one piece, without an "
@@ -267,4 +341,6 @@ def problem(failed: Sequence[Quote]) -> str:
 def _place(ref: str) -> str:
     if not ref:
         return "what it cites"
+    if ref.endswith(".0"):
+        return f"source {ref.removesuffix('.0')}"
     return f"passage {ref}" if ref.startswith("S") else f"turn {ref}"

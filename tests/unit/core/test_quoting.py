@@ -4,11 +4,11 @@ import random
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.stress import STRESS, examples
 
-from moot.core.quoting import Shelf, cited, collapsed, marked, normal, quotes
+from moot.core.quoting import Shelf, cited, collapsed, marked, normal, problem, quotes
 from moot.core.sources import Passage, Source, source
 
 MANY = 1000 if STRESS else 270
@@ -191,19 +191,89 @@ DESK = Shelf(
 SPELLINGS = (
     '[S1.1 "{}"]', '"{}" [S1.1]', '“{}” (S1.1)', '[S1.1] "{}"', '[S1.1]: “{}”', '(S1.1: "{}")',
     '[S1.1, S2.4 "{}"]', '"{}" [S9.9; S1.1]', '[S1.1, p. 3: "{}"]', '[S1.1 says “{}”]',
-    '[S1.1 – "{}"]',
+    '[S1.1 – "{}"]', '(see S1.1: "{}")', '[S1.1, lines 3-5: "{}"]', '[S1.1 *"{}"*]', '[s1.1 "{}"]',
+    '[S1.1 in its second paragraph reads "{}"]', '[S1.1 "{}", emphasis added]', '[S1 "{}"]',
+    'S1.1 says: “{}”', '[S1.1] clearly states that "{}"', '[source S1.1 「{}」]', '[S1.1 ＂{}＂]',
+    '[S1.1–S1.2 "{}"]', '[S1.1 and S2.4 "{}"]', '["{}", S1.1]', '"{}" (see S1.1, p. 3)',
+    '"{}" ([S1.1])', '"{}." [S1.1]', '{{S1.1 "{}"}}', '【S1.1 "{}"】', '"{}" [S1]',
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_each_way_to_write_a_quote_is_checked(spelling: str) -> None:
     right, wrong = DESK.checked(f"So {spelling.format(REAL)}!"), spelling.format(FAKE)
-    assert not right.failed
-    assert f'[S1.1 "{REAL}"]' in right.value
+    if "." not in spelling.partition("}")[2][:1]:  # the full stop is not there
+        assert not right.failed
+        assert f'[S1.1 "{REAL}"]' in right.value
     failed = DESK.checked(f"So {wrong}!")
     assert len(failed.failed) == 1
-    assert marked(failed.value) == [FAKE]
+    assert marked(failed.value) in ([FAKE], [f"{FAKE}."])
     assert not list(quotes(failed.value))
+    assert not cited(failed.value)
+    listed = DESK.checked({"quotes": [spelling.format(FAKE)]})
+    assert len(listed.failed) == 1
+    assert listed.value["quotes"][0].startswith("[unverified ")
+
+
+@pytest.mark.parametrize(
+    "spelling", ['"{}" [7]', "“{}” [turn:7]", '"{}" (turn 7)', '[turn 7 "{}"]', '"{}". [7]']
+)
+def test_each_way_to_quote_a_turn_is_checked(spelling: str) -> None:
+    right = DESK.checked(spelling.format("We pay twice for it"))
+    assert (right.value, right.failed) == ('[7 "We pay twice for it"]', [])
+    assert marked(DESK.checked(spelling.format(FAKE)).value) == [FAKE]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'It is called "a matter of months" [2024].',  # there is no such turn
+        'They keep it in S3 with "eleven nines of durability", no less.',
+        'The "quite short" one (see S1.1) stands.',
+        'As "Ada and all the others" know, (S1.1) is old.',
+    ],
+)
+def test_what_is_no_quote_stays_as_it_is(text: str) -> None:
+    assert DESK.checked(text).value == text
+
+
+def test_what_copies_change_may_differ() -> None:
+    """Line breaks in scripts without spaces, and how quotation marks and dashes are drawn."""
+    passage = "Ada’s “plan” for 2019–2021 is un‑changed: 台帳は冬の前に\n移行します。"
+    desk = Shelf((source("R", "r", "text", "0" * 64, (Passage(1, passage),)),), {})
+    for words in (
+        'Ada\'s "plan" for 2019-2021',
+        "is un-changed: 台帳は",
+        "台帳は冬の前に移行します。",
+    ):
+        done = desk.checked(f'[S1.1 "{words}"]')
+        assert not done.failed, words
+        assert list(quotes(done.value))
+    assert desk.checked('[S1.1 "plan for 2019–2021 is"]').failed
+
+
+def test_the_length_of_a_quote_is_that_of_its_characters() -> None:
+    desk = Shelf((source("R", "r", "text", "0" * 64, (Passage(1, "½ owner meant the ﬁle."),)),), {})
+    assert desk.checked('[S1.1 "½ owner mea"]').failed  # eleven, though "1⁄2 owner mea" has more
+    assert not desk.checked('[S1.1 "½ owner mean"]').failed
+    assert desk.checked({"quotes": ["½ owner mea"]}).failed
+
+
+def test_the_speaker_is_told_where_the_words_stand() -> None:
+    shelf = library()
+    done = Shelf(shelf, {}).checked(
+        f'[S1.3 "{shelf[1].text[4].text[:40]}"] [S1.3 "nobody ever said it"]'
+    )
+    assert "is not in passage S1.3 but in passage S2.5;" in problem(done.failed)
+    assert "said it” is not in passage S1.3. A quote" in problem(done.failed)
+
+
+def test_listed_words_are_found_wherever_they_stand() -> None:
+    shelf = library()
+    words = [one.text[place].text[:60].strip() for one in shelf for place in (0, 7, 19)]
+    made = Shelf(shelf, {}).checked({"quotes": words}).value["quotes"]
+    places = ("S1.1", "S1.8", "S1.20", "S2.1", "S2.8", "S2.20")
+    assert made == [f'[{ref} "{said}"]' for ref, said in zip(places, words, strict=True)]
 
 
 PIECES = st.lists(
@@ -217,6 +287,8 @@ PIECES = st.lists(
 
 
 @given(PIECES)
+@example(f'[7 "([S1.1 says “{REAL}”]')
+@example('[7 "(S1.1')
 @settings(max_examples=examples(1500), deadline=None)
 def test_what_was_checked_holds_only_quotes_that_hold(text: str) -> None:
     done = DESK.checked(text).value

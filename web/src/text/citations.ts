@@ -38,28 +38,26 @@ export function parts(text: string): Part[] {
   return found
 }
 
-/** Where the words of a quote stand in a passage, whatever its white space and Unicode form; null if nowhere. */
+/** Where the words of a quote stand in a passage, whatever a copy may change: white space, Unicode form, and how quotation marks and dashes are drawn. Null if nowhere. */
 export function placeOf(words: string, passage: string): [number, number] | null {
-  const wanted = flat(words).text.trim()
+  const wanted = bare(words).text
   if (!wanted) return null
-  const { text, places } = flat(passage)
+  const { text, places } = bare(passage)
   const start = text.indexOf(wanted)
   if (start < 0) return null
   const last = places[start + wanted.length - 1] ?? 0
   return [places[start] ?? 0, last + (passage.codePointAt(last)! > 0xffff ? 2 : 1)]
 }
 
-/** A text in one form, and where each of its characters comes from. */
-function flat(text: string): { text: string; places: number[] } {
+/** A text as quotes are compared, like `bare` in core/quoting.py, and where each of its characters comes from. */
+function bare(text: string): { text: string; places: number[] } {
   const places: number[] = []
   let made = ''
   let at = 0
   for (const { segment } of new Intl.Segmenter(undefined, { granularity: 'grapheme' }).segment(text)) {
-    const piece = /^\s+$/.test(segment) ? ' ' : segment.normalize('NFKC')
-    if (!(piece === ' ' && made.endsWith(' '))) {
-      for (let n = 0; n < piece.length; n++) places.push(at + Math.min(n, segment.length - 1))
-      made += piece
-    }
+    const piece = segment.normalize('NFKC').replace(/[‘’‚‛′`]/g, "'").replace(/[“”„‟«»]/g, '"').replace(/[‐‑‒–—―−]/g, '-').replace(/\s+/g, '')
+    for (let n = 0; n < piece.length; n++) places.push(at + Math.min(n, segment.length - 1))
+    made += piece
     at += segment.length
   }
   return { text: made, places }
