@@ -15,8 +15,9 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
+from moot.core.sources import Passage, source
 from moot.errors import DuplicateError, InputError, NotFoundError, StorageError
-from moot.store import postgres, reindex, schema
+from moot.store import postgres, reindex, schema, source_rows
 from moot.store.postgres import PostgresDatabase
 from moot.store.query import Connection
 from moot.store.reindex import Reindexed, examine
@@ -690,3 +691,37 @@ def test_reindexing_tells_of_what_postgres_cannot_hold(url: str, tmp_path: Path)
         with pytest.raises(ValueError, match="out of range"):
             asyncio.run(db.write(lambda conn: reindex.runs.create(conn, huge)))
     assert ask(url, "SELECT count(*) FROM debate_runs") == [(0,)]
+
+
+def test_a_text_that_is_read_anew_is_not_forgotten(url: str) -> None:
+    """Its last debate is deleted while another one that reads it is being made."""
+    schema.prepare(url)
+    read = source("RFC", "text", "text", "0" * 64, (Passage(1, "The ledger moves."),))
+    first, second = (a_debate(n).but(sources=(read,)) for n in (1, 2))
+    forgotten = threading.Event()
+
+    def make(conn: Connection) -> None:
+        source_rows.keep(conn, second)
+        backend(conn)  # what was written is sent before what is read
+        asked = threading.Thread(target=forget)
+        asked.start()
+        waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+        while not forgotten.is_set() and not ask(url, waits)[0][0]:
+            time.sleep(0.01)
+        threads.append(asked)
+
+    def forget() -> None:
+        def work(conn: Connection) -> None:
+            conn.driver.execute("DELETE FROM debate_source_uses WHERE debate_id = %s", [first.id])
+            source_rows.forget_texts(conn)
+
+        asyncio.run(db.write(work))
+        forgotten.set()
+
+    threads: list[threading.Thread] = []
+    with opened(url) as db:
+        asyncio.run(db.write(lambda conn: source_rows.keep(conn, first)))
+        asyncio.run(db.write(make))
+        threads[0].join(seconds())
+        assert forgotten.is_set()
+    assert ask(url, "SELECT sha256 FROM debate_source_texts") == [(read.text_sha256,)]

@@ -84,7 +84,7 @@ def remove(
         RECORD.run(conn, own)
     RUN.run(conn, {"id": debate_id})
     if debate.sources:
-        source_rows.DROP_TEXTS.run(conn)
+        source_rows.forget_texts(conn)
     if conn.seen:
         conn.seen.pop(debate_id, None)
     NOTE.run(conn, {**own, "at": at, "record": int(record), "files": 1})

@@ -16,19 +16,33 @@ from moot.store.query import Connection, Query, by, keeping
 from moot.store.tables import source_texts, source_uses, uploads
 from moot.wire import codec
 
+MAX_TRIES = 3
 MAX_CACHED = 32 * 1024 * 1024  # characters of texts that a process keeps at hand
 
 TEXT = Query(by(source_texts.c.sha256))
+HOLD_TEXT = Query(
+    select(source_texts.c.sha256)
+    .where(source_texts.c.sha256 == bindparam("sha256"))
+    .with_for_update(read=True)
+)
 KEEP_TEXT = keeping(source_texts)
 KEEP_USE = keeping(source_uses)
 KEEP_UPLOAD = keeping(uploads, ["source", "created_at"])
 UPLOAD = Query(by(uploads.c.id))
 OLD_UPLOADS = Query(select(uploads.c.id).where(uploads.c.created_at < bindparam("before")))
 DROP_UPLOADS = Query(delete(uploads).where(uploads.c.created_at < bindparam("before")))
-DROP_TEXTS = Query(
-    delete(source_texts)
-    .where(source_texts.c.sha256.not_in(select(source_uses.c.sha256)))
-    .where(source_texts.c.sha256.not_in(select(uploads.c.sha256)))
+_UNREAD = (
+    source_texts.c.sha256.not_in(select(source_uses.c.sha256)),
+    source_texts.c.sha256.not_in(select(uploads.c.sha256)),
+)
+UNREAD = Query(
+    select(source_texts.c.sha256)
+    .where(*_UNREAD)
+    .order_by(source_texts.c.sha256)
+    .with_for_update(of=source_texts)
+)
+DROP_TEXT = Query(
+    delete(source_texts).where(source_texts.c.sha256 == bindparam("b_sha256"), *_UNREAD)
 )
 
 
@@ -64,15 +78,27 @@ def _size(text: Sequence[Passage]) -> int:
 
 def keep(conn: Connection, debate: Debate) -> None:
     """Keep the texts that a debate reads, unless another one has read them before."""
-    for source in debate.sources:
+    for source in sorted(debate.sources, key=lambda one: one.text_sha256):  # locked in that order
         if source.text:
             _keep_text(conn, source)
             KEEP_USE.run(conn, {"sha256": source.text_sha256, "debate_id": debate.id})
 
 
 def _keep_text(conn: Connection, source: Source) -> None:
-    said = codec.dumps([[passage.page, passage.text] for passage in source.text])
-    KEEP_TEXT.run(conn, {"sha256": source.text_sha256, "passages": said})
+    """Keep a text, and let nobody forget it before this transaction has said who reads it."""
+    said = ""
+    for _ in range(MAX_TRIES):  # it may be forgotten, or kept by another, between the two
+        if HOLD_TEXT.rows(conn, {"sha256": source.text_sha256}):
+            return
+        said = said or codec.dumps([[passage.page, passage.text] for passage in source.text])
+        KEEP_TEXT.run(conn, {"sha256": source.text_sha256, "passages": said})
+
+
+def forget_texts(conn: Connection) -> None:
+    """Forget the texts that nobody reads. Who locks one first, to read or to forget it, is seen by
+    the other, whose next statement waits for it."""
+    for row in UNREAD.rows(conn):
+        DROP_TEXT.run(conn, {"b_sha256": row["sha256"]})
 
 
 def read(conn: Connection, row: str | None, *, whole: bool) -> tuple[Source, ...]:
@@ -120,4 +146,4 @@ def sweep_uploads(conn: Connection, before: str) -> None:
     """Forget uploads from before that time, and the texts that nobody reads."""
     if OLD_UPLOADS.rows(conn, {"before": before}):
         DROP_UPLOADS.run(conn, {"before": before})
-        DROP_TEXTS.run(conn)
+        forget_texts(conn)
