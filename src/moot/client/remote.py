@@ -32,7 +32,7 @@ from moot.outcome.calibration import Calibration, Hindsight
 from moot.ports import FormatProblem, Found, Line, Moot, Offers, Once, ProviderStatus, Search
 from moot.render import report_text
 from moot.render.export import Kind
-from moot.sources.reader import Reader, documents_at
+from moot.sources.reader import Document, Reader, documents_at
 from moot.wire import codec, sse
 
 T = TypeVar("T")
@@ -152,22 +152,30 @@ class Remote(Moot):
         }
 
     async def _sent(self, sources: Sequence[Any], *, allow_secrets: bool) -> list[Any]:
-        """The sources as the server takes them: what lies on this machine is read and looked
-        through for keys here, and then sent."""
-        made: list[Any] = []
+        """The sources as the server takes them. What lies on this machine is read here; all of it
+        is looked through for keys before any of it is sent."""
+        found: list[Any] = []
         for place, one in enumerate(sources):
             asked, field = cast("Mapping[str, Any]", one), f"sources[{place}]"
-            if not isinstance(one, Mapping) or asked.get("path") is None:
-                made.append(one)
-                continue
-            await Reader().read(asked, field, allow_secrets=allow_secrets)
-            path, title = str(asked["path"]), str(asked.get("title") or "")
-            for document in await asyncio.to_thread(documents_at, path, title, field):
+            known = isinstance(one, Mapping)
+            if known and asked.get("path") is not None:
+                path, title = str(asked["path"]), str(asked.get("title") or "")
+                documents = await asyncio.to_thread(documents_at, path, title, field)
+                await Reader().documents(documents, field, allow_secrets=allow_secrets)
+                found += documents
+            else:
+                if known and asked.get("text") is not None:
+                    await Reader().read(asked, field, allow_secrets=allow_secrets)
+                found.append(one)
+        made: list[Any] = []
+        for one in found:
+            if isinstance(one, Document):
                 upload, _ = await self.upload(
-                    document.origin, document.data, title=document.title,
-                    allow_secrets=allow_secrets,
-                )  # fmt: skip
+                    one.origin, one.data, title=one.title, allow_secrets=allow_secrets
+                )
                 made.append({"upload": upload})
+            else:
+                made.append(one)
         return made
 
     async def upload(

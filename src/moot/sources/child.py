@@ -19,6 +19,8 @@ MAX_UNZIPPED = 200 * 1024**2
 MAX_PAGES = 5000
 MAX_CHARS = 12 * 1024**2
 Page = tuple[int | None, str]
+_HYPHEN = re.compile("[\x02\ufffe]")
+"""How PDFium marks that a line ended within a word."""
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 
@@ -50,12 +52,20 @@ def pdf(data: bytes) -> Sequence[Page]:
     for number in range(len(document)):
         page: Any = document[number]
         text = str(page.get_textpage().get_text_bounded())
-        text = _paragraphs(text.replace("\r\n", "\n").replace("\ufffe", ""))
+        text = _paragraphs(_HYPHEN.sub(_hyphen, text.replace("\r\n", "\n")))
         size += len(text)
         found.append((number + 1, text))
         if size > MAX_CHARS:
             break  # it is too long anyhow, which the caller says
     return found
+
+
+def _hyphen(said: re.Match[str]) -> str:
+    """A hyphen that a line ends with: of typesetting between two small letters, otherwise of the
+    word, as in COVID-19."""
+    text, (start, end) = said.string, said.span()
+    before, after = text[max(start - 1, 0) : start], text[end : end + 1]
+    return "" if before.islower() and after.islower() else "-"
 
 
 def _paragraphs(text: str) -> str:

@@ -2,9 +2,9 @@
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple
 
 from moot.core.clean import one_line, visible
 from moot.core.sources import MAX_SOURCES, MAX_TITLE, MAX_UPLOAD, Source, source
@@ -15,7 +15,10 @@ from moot.sources.folder import files_of, holds_keys
 from moot.sources.kinds import kind_of
 from moot.sources.secrets import secrets
 
+Given = TypeVarTuple("Given")
+T = TypeVar("T")
 MAX_LISTED = 20
+AT_ONCE = 2  # documents that are read at the same time: a hostile one takes 2 GB and a minute
 WAYS = ("text", "path", "url")
 
 
@@ -26,6 +29,7 @@ class Reader:
     def __init__(self, fetcher: Fetcher | None = None, *, files: bool = True) -> None:
         self._fetcher = fetcher
         self._files = files
+        self._room = asyncio.Semaphore(AT_ONCE)
 
     async def read(
         self, asked: Mapping[str, Any], field: str, *, allow_secrets: bool = False
@@ -39,8 +43,8 @@ class Reader:
         given, title = str(asked[ways[0]]), str(asked.get("title") or "")
         if ways[0] == "text":
             data = given.encode("utf-8", "replace")
-            named = _Document(title or "Text", "text", data, "text/plain")
-            return [await self.document(named, field, allow_secrets=allow_secrets)]
+            named = Document(title or "Text", "text", data, "text/plain")
+            return await self.documents([named], field, allow_secrets=allow_secrets)
         if ways[0] == "url":
             if self._fetcher is None:
                 raise InputError(
@@ -49,35 +53,44 @@ class Reader:
                     f"{field}.url",
                 )
             fetched = await self._fetcher.fetch(given, f"{field}.url")
-            named = _Document.fetched(fetched, title)
-            return [await self.document(named, field, allow_secrets=allow_secrets)]
+            named = Document.fetched(fetched, title)
+            return await self.documents([named], field, allow_secrets=allow_secrets)
         if not self._files:
             raise InputError(
                 f"{field}: files are not read where this moot runs. Send the document: POST "
                 "/sources.",
                 f"{field}.path",
             )
-        documents = await asyncio.to_thread(documents_at, given, title, field)
-        return await self._all(documents, field, allow_secrets=allow_secrets)
+        documents = await self._apart(documents_at, given, title, field)
+        return await self.documents(documents, field, allow_secrets=allow_secrets)
 
-    async def document(
-        self, document: "_Document", field: str, *, allow_secrets: bool = False
-    ) -> Source:
-        (read,) = await self._all([document], field, allow_secrets=allow_secrets)
-        return read
+    async def _apart(self, work: Callable[[*Given], T], *args: *Given) -> T:
+        """Run what may take a minute in a thread. It keeps its place until it is over, whoever has
+        gone meanwhile: debates need the other threads."""
+        await self._room.acquire()
+        running = asyncio.get_running_loop().run_in_executor(None, work, *args)
+        running.add_done_callback(self._left)
+        return await asyncio.shield(running)
+
+    def _left(self, running: "asyncio.Future[Any]") -> None:
+        self._room.release()
+        if not running.cancelled():
+            running.exception()  # perhaps nobody waits for it any more
 
     async def upload(
         self, name: str, data: bytes, title: str = "", *, allow_secrets: bool = False
     ) -> Source:
         """A document that was sent."""
         name = one_line(Path(name.replace("\\", "/")).name, MAX_TITLE) or "Upload"
-        document = _Document(title or name, name, data)
-        return await self.document(document, "file", allow_secrets=allow_secrets)
+        document = Document(title or name, name, data)
+        (read,) = await self.documents([document], "file", allow_secrets=allow_secrets)
+        return read
 
-    async def _all(
-        self, documents: "Sequence[_Document]", field: str, *, allow_secrets: bool
+    async def documents(
+        self, documents: "Sequence[Document]", field: str, *, allow_secrets: bool = False
     ) -> list[Source]:
-        found, wrong = await asyncio.to_thread(_read_all, documents, field)
+        """The sources that documents are, once none of them is seen to hold a key."""
+        found, wrong = await self._apart(_read_all, documents, field)
         if wrong and not allow_secrets:
             more = len(wrong) - MAX_LISTED
             listed = "; ".join(wrong[:MAX_LISTED]) + (f"; and {more} more" if more > 0 else "")
@@ -89,7 +102,7 @@ class Reader:
         return found
 
 
-class _Document:
+class Document:
     """A document before it is read."""
 
     def __init__(self, title: str, origin: str, data: bytes, media_type: str = "") -> None:
@@ -99,28 +112,31 @@ class _Document:
         self.media_type = media_type
 
     @staticmethod
-    def fetched(found: Fetched, title: str) -> "_Document":
-        return _Document(title or found.url, found.url, found.data, found.media_type)
+    def fetched(found: Fetched, title: str) -> "Document":
+        return Document(title or found.url, found.url, found.data, found.media_type)
 
 
-def documents_at(given: str, title: str, field: str) -> list[_Document]:
+def documents_at(given: str, title: str, field: str) -> list[Document]:
     """The file at a path, or the files of a folder."""
-    path = Path(given).expanduser()
     try:
+        path = Path(given).expanduser()
         if path.is_dir():
             return _in_folder(path, given, field)
         if not path.is_file():
             raise InputError(f"{given}: there is no such file or folder.", field)
         if holds_keys(path.name):
             raise InputError(f"{given}: files like this hold keys, and are not read.", field)
-        return [_Document(title or path.name, given, _bytes(path, given, field))]
+        return [Document(title or path.name, given, _bytes(path, given, field))]
     except OSError as error:
-        raise InputError(f"{given}: it cannot be read: {error.strerror}.", field) from None
+        place = error.filename or given  # of a folder, the file that cannot be read
+        raise InputError(f"{place}: it cannot be read: {error.strerror}.", field) from None
+    except RuntimeError:  # "~somebody" who has no home here
+        raise InputError(f"{given}: there is no such file or folder.", field) from None
 
 
-def _in_folder(folder: Path, given: str, field: str) -> list[_Document]:
-    found: list[_Document] = []
-    for path in files_of(folder):
+def _in_folder(folder: Path, given: str, field: str) -> list[Document]:
+    found: list[Document] = []
+    for path in files_of(folder, given, field):
         name = path.relative_to(folder).as_posix()
         data = _bytes(path, f"{given.rstrip('/')}/{name}", field)
         if not data.strip() or kind_of(name, data) is None:
@@ -131,19 +147,21 @@ def _in_folder(folder: Path, given: str, field: str) -> list[_Document]:
                 "most. Name a smaller folder, or leave files out with .gitignore.",
                 field,
             )
-        found.append(_Document(name, f"{given.rstrip('/')}/{name}", data))
+        found.append(Document(name, f"{given.rstrip('/')}/{name}", data))
     if not found:
         raise InputError(f"{given}: there is no document in this folder that can be read.", field)
     return found
 
 
 def _bytes(path: Path, given: str, field: str) -> bytes:
-    if path.stat().st_size > MAX_UPLOAD:
+    with path.open("rb") as file:
+        data = file.read(MAX_UPLOAD + 1)  # it may grow, or not know its size
+    if len(data) > MAX_UPLOAD:
         raise InputError(f"{given}: it is larger than {MAX_UPLOAD // 2**20} MB.", field)
-    return path.read_bytes()
+    return data
 
 
-def _read_all(documents: Sequence[_Document], field: str) -> tuple[list[Source], list[str]]:
+def _read_all(documents: Sequence[Document], field: str) -> tuple[list[Source], list[str]]:
     """The sources, and where they hold what looks like a key."""
     found: list[Source] = []
     wrong: list[str] = []
@@ -155,6 +173,7 @@ def _read_all(documents: Sequence[_Document], field: str) -> tuple[list[Source],
         passages = extract(name, kind, one.data, field)
         sha256 = hashlib.sha256(one.data).hexdigest()
         found.append(source(one.title, one.origin, kind, sha256, passages, place=len(found) + 1))
+        wrong += [f"the title of {name} looks like {s.what}" for s in secrets(one.title)]
         if kind in ("pdf", "docx", "html"):
             text = [(p.page, line) for p in passages for line in p.text.splitlines()]
             lines = "\n".join(line for _, line in text)

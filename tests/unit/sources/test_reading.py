@@ -2,6 +2,8 @@
 
 import asyncio
 import io
+import threading
+import time
 import zipfile
 from pathlib import Path
 
@@ -9,8 +11,9 @@ import pytest
 from tests.unit.sources.papers import docx, pdf
 from tests.work import growth
 
-from moot.core.sources import Source, split
+from moot.core.sources import Passage, Source, split
 from moot.errors import InputError
+from moot.sources import folder, reader
 from moot.sources.reader import Reader
 
 WORDS = "The ledger moves before winter, and Ada owns it."
@@ -130,3 +133,79 @@ def test_a_folder_with_keys_names_each_and_sends_nothing(tmp_path: Path) -> None
     found = asyncio.run(Reader().read({"path": str(tmp_path)}, "sources[0]", allow_secrets=True))
     names = {one.title for one in found}
     assert names == {*(name for name, *_ in KEYS), "wide.txt", "kept.log"}
+
+
+def test_a_folder_of_a_repository_follows_its_rules(tmp_path: Path) -> None:
+    """Also those that stand above it, and those beside lines that are no patterns."""
+    files = ("docs/a.md", "docs/b.local.md", "docs/x.md", "docs/c.md", "build/d.md")
+    for name in (".git/info/exclude", ".gitignore", *files):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(WORDS)
+    (tmp_path / ".gitignore").write_text("!\n[z-a]\n*.local.md\nbuild/\n/docs/c.md\n")
+    (tmp_path / ".git" / "info" / "exclude").write_text("x.md\n")
+
+    def titles(place: str) -> list[str]:
+        given = {"path": str(tmp_path / place)}
+        return [one.title for one in asyncio.run(Reader().read(given, "sources[0]"))]
+
+    assert titles("docs") == ["a.md"]
+    assert titles("") == ["docs/a.md"]
+    assert titles("build") == ["d.md"]  # who names it wants it
+
+
+def test_a_folder_with_too_much_in_it_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "MAX_ENTRIES", 3)
+    for name in "abcd":
+        (tmp_path / f"{name}.md").write_text(WORDS)
+    with pytest.raises(InputError, match="more than 3 files and folders"):
+        asyncio.run(Reader().read({"path": str(tmp_path)}, "sources[0]"))
+
+
+@pytest.mark.parametrize("path", ["~nobody-of-that-name/a.md", "a\0b", "x" * 5000, "/dev/zero"])
+def test_a_path_to_nothing_is_refused_in_a_sentence(path: str) -> None:
+    with pytest.raises(InputError, match=r"no such file|cannot be read"):
+        asyncio.run(Reader().read({"path": path}, "sources[0]"))
+
+
+def test_hyphens_of_a_pdf_stay_unless_they_are_of_typesetting() -> None:
+    lines = [
+        "It says that the migra-",
+        "tion of the ledger after COVID-",
+        "19 and the UK-",
+        "based firm",
+    ]
+    found = text(read("a.pdf", pdf([lines])))
+    assert "the migration of the ledger after COVID-19 and the UK-based firm" in found
+
+
+def test_a_title_that_holds_a_key_is_refused() -> None:
+    with pytest.raises(InputError, match=r"the title of .* looks like a GitHub token"):
+        asyncio.run(Reader().upload("a.md", b"Words.", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"))
+
+
+def test_no_more_than_two_documents_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many are sent: debates that go on meanwhile need their threads."""
+    lock, now, most = threading.Lock(), 0, 0
+
+    def slow(*_: object) -> tuple[Passage, ...]:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.02)
+        with lock:
+            now -= 1
+        return (Passage(1, WORDS),)
+
+    async def main() -> None:
+        one = Reader()
+        sent = [asyncio.create_task(one.upload(f"{n}.md", b"Words.")) for n in range(8)]
+        await asyncio.sleep(0.01)
+        sent[0].cancel()  # its thread goes on
+        await asyncio.gather(*sent, return_exceptions=True)
+
+    monkeypatch.setattr(reader, "extract", slow)
+    asyncio.run(main())
+    assert most == 2
