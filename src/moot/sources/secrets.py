@@ -3,38 +3,46 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-_LOOKS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (what, re.compile(pattern))
-    for what, pattern in (
-        ("a private key", r"-----BEGIN (?:[A-Z]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
-        ("an AWS access key", r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
-        ("an Anthropic key", r"\bsk-ant-[A-Za-z0-9_-]{20,}"),
-        ("an OpenAI key", r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}"),
-        ("a Google API key", r"\bAIza[0-9A-Za-z_-]{35}"),
-        ("a GitHub token", r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,})"),
-        ("a GitLab token", r"\bglpat-[A-Za-z0-9_-]{20,}"),
-        ("a Slack token", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
-        ("a Slack webhook", r"https://hooks\.slack\.com/services/T[A-Za-z0-9_]+/B[A-Za-z0-9_]+/"),
-        ("a Stripe key", r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"),
-        ("a SendGrid key", r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
-        ("a Hugging Face token", r"\bhf_[A-Za-z0-9]{30,}"),
-        ("an npm token", r"\bnpm_[A-Za-z0-9]{36}\b"),
-        ("a PyPI token", r"\bpypi-[A-Za-z0-9_-]{50,}"),
-        ("a signed web token", r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"),
+Look = tuple[str, re.Pattern[str]]
+_LOOKS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = tuple(
+    (what, tuple(parts.split()), re.compile(pattern))
+    for what, parts, pattern in (
+        ("a private key", "PRIVATE",
+         r"-----BEGIN (?:[A-Z]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
+        ("an AWS access key", "AKIA ASIA ABIA ACCA", r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
+        ("an Anthropic key", "sk-ant-", r"\bsk-ant-[A-Za-z0-9_-]{20,}"),
+        ("an OpenAI key", "sk-", r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}"),
+        ("a Google API key", "AIza", r"\bAIza[0-9A-Za-z_-]{35}"),
+        ("a GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
+         r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,})"),
+        ("a GitLab token", "glpat-", r"\bglpat-[A-Za-z0-9_-]{20,}"),
+        ("a Slack token", "xox", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
+        ("a Slack webhook", "hooks.slack.com",
+         r"https://hooks\.slack\.com/services/T[A-Za-z0-9_]+/B[A-Za-z0-9_]+/"),
+        ("a Stripe key", "k_live_ k_test_", r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"),
+        ("a SendGrid key", "SG.", r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
+        ("a Hugging Face token", "hf_", r"\bhf_[A-Za-z0-9]{30,}"),
+        ("an npm token", "npm_", r"\bnpm_[A-Za-z0-9]{36}\b"),
+        ("a PyPI token", "pypi-", r"\bpypi-[A-Za-z0-9_-]{50,}"),
+        ("a signed web token", "eyJ", r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"),
         (
-            "a password in an address",
+            "a password in an address", "://",
             r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@<>\"']{1,64}:[^\s/:@<>\"'{}$]{3,128}@[A-Za-z0-9]",
         ),
     )
 )  # fmt: skip
+"""What it is, what of it is always there, and how all of it looks. Most texts hold nothing of what
+is always there, and are done."""
+_NAMES = ("key", "secret", "passw", "token")
 _ASSIGNED = re.compile(
-    r"(?i)[\"']?\b[a-z0-9_.-]{0,40}(?:api[_-]?key|secret|passwd|password|access[_-]?token|auth"
-    r"[_-]?token|private[_-]?key)[a-z0-9_.-]{0,20}[\"']?\s{0,4}(?::|=>|=)\s{0,4}"
+    r"(?i)(?:api[_-]?key|secret|passwd|password|access[_-]?token|auth[_-]?token|private[_-]?key)"
+    r"[a-z0-9_.-]{0,20}[\"']?\s{0,4}(?::|=>|=)\s{0,4}"
     r"[\"']?([A-Za-z0-9+/_=.~-]{16,200})"
 )
+_NAME = re.compile(r"[\w.-]+$")  # the beginning of what it is assigned to
 _PLACEHOLDER = re.compile(
     r"(?i)example|changeme|placeholder|your[_-]|xxxx|dummy|redacted|\*{3}|<|\$\{"
 )
@@ -51,19 +59,26 @@ class Secret:
 
 def secrets(text: str) -> Iterator[Secret]:
     """What looks like a key, each line once."""
+    looks = [(what, pattern) for what, always, pattern in _LOOKS if any(a in text for a in always)]
+    low = text.lower()
+    assigned = any(name in low for name in _NAMES)
+    if not looks and not assigned:
+        return
     for number, line in enumerate(text.split("\n"), start=1):
-        if (what := _looks(line)) is not None:
+        if (what := _looks(line, looks, assigned)) is not None:
             yield Secret(number, what)
 
 
-def _looks(line: str) -> str | None:
+def _looks(line: str, looks: Sequence[Look], assigned: bool) -> str | None:
     for start in range(0, max(len(line), 1), 4000):  # a line may be a whole file
         part = line[max(start - 300, 0) : start + 4000]
-        for what, pattern in _LOOKS:
+        for what, pattern in looks:
             if pattern.search(part):
                 return what
-        for found in _ASSIGNED.finditer(part):
-            if not _PLACEHOLDER.search(found[0]) and _by_chance(found[1]):
+        for found in _ASSIGNED.finditer(part) if assigned else ():
+            named = _NAME.search(part, max(found.start() - 40, 0), found.start())
+            whole = (named[0] if named else "") + found[0]
+            if not _PLACEHOLDER.search(whole) and _by_chance(found[1]):
                 return "a key or a password"
     return None
 
