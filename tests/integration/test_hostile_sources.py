@@ -16,6 +16,7 @@ from moot.store.reindex import reindex
 from moot.store.schema import prepare
 from moot.store.store import open_database
 from moot.testing.speaker import ScriptedSpeaker, plain
+from moot.testing.virtual import FrozenClock
 from tests.integration.juries import ballot
 from tests.unit.sources.papers import docx, pdf
 
@@ -158,6 +159,25 @@ def test_sources_are_shared_until_the_last_debate_goes(tmp_path: Path) -> None:
     asyncio.run(drop(ids[3:], []))
     assert counts(tmp_path) == (1, 0, 1)  # the upload may still be asked for
     assert not list(kept.iterdir())
+
+
+def test_an_upload_that_no_debate_asked_for_is_forgotten_after_a_day(tmp_path: Path) -> None:
+    """Also if nobody sends another one."""
+    clock = FrozenClock()
+
+    async def main() -> list[tuple[int, int, int]]:
+        speaker, found = Jurors(), list[tuple[int, int, int]]()
+        async with open_service(
+            settings(tmp_path), speaker=speaker, clock=clock, recover=False
+        ) as service:
+            await service.upload("rfc.md", b"The ledger moves before winter.")
+            for hours in (23, 2):
+                clock.tick(hours * 3600)
+                await service.supervisor.sweep()
+                found.append(counts(tmp_path))
+        return found
+
+    assert asyncio.run(main()) == [(1, 0, 1), (0, 0, 0)]
 
 
 def test_a_torn_file_of_a_source_is_named_and_written_again(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from moot.ports import Clock, SourceReader, Store
 
 KEPT_SECONDS = 86_400.0
 """How long an upload waits for a debate that reads it."""
+LOOK_SECONDS = 3600.0  # between two looks for those that have waited longer
 
 
 class Sources:
@@ -26,6 +27,14 @@ class Sources:
         self._store = store
         self._reader = reader
         self._clock = clock
+        self._next = clock.now() + LOOK_SECONDS  # not in a process that is soon over
+
+    async def look(self) -> None:
+        """Forget, now and then, the uploads that no debate asked for in time."""
+        now = self._clock.now()
+        if now >= self._next:
+            self._next = now + LOOK_SECONDS
+            await self._store.sweep_uploads(iso(now - KEPT_SECONDS))
 
     async def read(self, asked: Any, *, allow_secrets: bool = False) -> list[Source]:
         """What was asked for, in its order. Raises InputError, which names the field."""
@@ -57,10 +66,9 @@ class Sources:
     ) -> tuple[str, Source]:
         """Keep a document that was sent, under a name that nobody can guess."""
         source = await self._reader.upload(name, data, title, allow_secrets=allow_secrets)
-        now = self._clock.now()
-        await self._store.sweep_uploads(iso(now - KEPT_SECONDS))
         upload = f"upload_{secrets.token_hex(16)}"
-        await self._store.keep_upload(upload, source, iso(now))
+        await self._store.keep_upload(upload, source, iso(self._clock.now()))
+        await self.look()
         return upload, source
 
 

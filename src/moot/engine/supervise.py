@@ -48,12 +48,14 @@ class Supervisor:
         look: Callable[[], Awaitable[list[str]]] | None = None,
         reports: Callable[[], Awaitable[None]] | None = None,
         questions: Callable[[], Awaitable[None]] | None = None,
+        uploads: Callable[[], Awaitable[None]] | None = None,
         *,
         is_dead: Callable[[str], bool],
     ) -> None:
         self._is_dead = is_dead
         self._reports = reports
         self._questions = questions
+        self._uploads = uploads
         self._look = look
         self._enabled = enabled
         self._store = store
@@ -93,6 +95,9 @@ class Supervisor:
         if self._questions:  # those whose process is gone
             with self._going_on("questions"):
                 await self._questions()
+        if self._uploads:  # those that no debate asked for in time
+            with self._going_on("uploads"):
+                await self._uploads()
         return lost
 
     async def _queue_again(self) -> list[str]:
