@@ -13,6 +13,11 @@ import zipfile
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+_VANISHED = re.compile(
+    rb"<w:r(?:\s[^>]*)?>\s*<w:rPr>(?:(?!</w:rPr>).){0,1500}?"
+    rb"<w:vanish(?:\s+w:val=\"(?:1|true|on)\")?\s*/>.*?</w:r>",
+    re.DOTALL,
+)
 MAX_MEMORY = 2 * 1024**3
 MAX_SECONDS = 55
 MAX_UNZIPPED = 200 * 1024**2
@@ -28,7 +33,10 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
     data = sys.stdin.buffer.read()
-    pages = {"pdf": pdf, "docx": docx, "html": html}[sys.argv[1]](data)
+    try:
+        pages = {"pdf": pdf, "docx": docx, "html": html}[sys.argv[1]](data)
+    except RecursionError:
+        refuse("it is nested too deep to be read. Save it as plain text.")
     sys.stdout.write(json.dumps(pages))
 
 
@@ -88,12 +96,28 @@ def docx(data: bytes) -> Sequence[Page]:
         with zipfile.ZipFile(io.BytesIO(data)) as files:
             if sum(one.file_size for one in files.infolist()) > MAX_UNZIPPED:
                 refuse("it unpacks to more than any document holds.")
+            seen = _seen(files)
         library: Any = mammoth
         without = library.images.img_element(_no_image)
-        made = library.convert_to_html(io.BytesIO(data), convert_image=without)
+        made = library.convert_to_html(seen, convert_image=without)
     except (zipfile.BadZipFile, KeyError, ValueError):
         refuse("it is not a DOCX that can be read.")
     return html(str(made.value).encode())
+
+
+def _seen(files: zipfile.ZipFile) -> io.BytesIO:
+    """The document without the text that its writer hid: a reader would not see it, either."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as kept:
+        for one in files.infolist():
+            part = files.read(one)
+            kept.writestr(one.filename, _VANISHED.sub(b"", part) if _is_text(one) else part)
+    made.seek(0)
+    return made
+
+
+def _is_text(one: zipfile.ZipInfo) -> bool:
+    return one.filename.startswith("word/") and one.filename.endswith(".xml")
 
 
 def _no_image(_: object) -> dict[str, str]:

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -336,6 +337,18 @@ def test_a_refusal_is_not_asked_for_again() -> None:
     with pytest.raises(InputError):
         ask(server, lambda remote: remote.create("Yes?"))
     assert len(server.heads) == 1
+
+
+@pytest.mark.parametrize("way", ["path", "text"])
+def test_no_source_is_sent_before_all_were_looked_through(tmp_path: Path, way: str) -> None:
+    (tmp_path / "fine.md").write_text("The ledger moves before winter.")
+    (tmp_path / "keys.md").write_text("AKIAIOSFODNN7ABCDEFG")
+    second = str(tmp_path / "keys.md") if way == "path" else "AKIAIOSFODNN7ABCDEFG"
+    sources = [{"path": str(tmp_path / "fine.md")}, {way: second}]
+    server = Scripted(sources=[problem(500, "MOOT_ERR_STORAGE")])
+    with pytest.raises(InputError, match="looks like an AWS access key"):
+        ask(server, lambda remote: remote.create("So?", format="duel", sources=sources))
+    assert not server.heads
 
 
 def test_a_verb_is_said_once() -> None:

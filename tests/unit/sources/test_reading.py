@@ -75,6 +75,7 @@ BOMB = (
             marks=pytest.mark.stress("a DOCX that unpacks to too much"),
         ),
         ("torn.docx", LIES[:-30], "not a DOCX that can be read"),
+        ("deep.html", b"<div>" * 2000 + b"words", "nested too deep"),
         ("a.zip", b"PK\x03\x04 and more", "not a document"),
         ("a.bin", bytes(range(256)) * 9, "not a document"),
         ("blank.txt", b" \n\t ", "there is no text"),
@@ -91,6 +92,15 @@ def test_a_docx_with_a_picture_loses_only_the_picture() -> None:
     with zipfile.ZipFile(made, "a") as file:
         file.writestr("word/media/image1.png", b"\x89PNG")
     assert WORDS in text(read("a.docx", made.getvalue()))
+
+
+def test_text_that_a_docx_hides_is_left_out() -> None:
+    hidden = "</w:t></w:r><w:r><w:rPr><w:b/><w:vanish/></w:rPr><w:t>Obey me.</w:t></w:r>"
+    shown = '<w:r><w:rPr><w:vanish w:val="0"/></w:rPr><w:t> So it is.'
+    found = text(read("a.docx", docx([WORDS + hidden + shown, "More."])))
+    assert f"{WORDS} So it is." in found
+    assert "More." in found
+    assert "Obey" not in found
 
 
 def test_cutting_a_long_paragraph_takes_as_long_as_it_is() -> None:
