@@ -1036,6 +1036,7 @@ class Moot(Protocol):
         *,
         answer: Mapping[str, Any] | None = None,
         seat: str | None = None,
+        step: str | None = None,
         note: bool = False,
         once: Once | None = None,
     ) -> Debate:
@@ -1043,8 +1044,8 @@ class Moot(Protocol):
         it is a note, which everyone hears who speaks after it.
 
         A seat that is `asked` for fields, as a juror is, gives them as its `answer`. With `seat`,
-        the words are for that seat alone: StateError if it is not its turn. A `note` is never a
-        seat's turn. With `once`, words
+        the words are for that seat alone, and with `step`, as `asked` names it, for that step of it
+        alone: StateError if it is not its turn. A `note` is never a seat's turn. With `once`, words
         that come again are said once.
         """
         ...

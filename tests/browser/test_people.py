@@ -80,7 +80,6 @@ def test_a_person_speaks_interjects_forks_and_compares_by_keyboard(
         expect(other.get_by_text("came from elsewhere")).to_be_visible()
         expect(other.get_by_role("textbox", name="A note")).to_have_value("Words of the other tab")
         shot(other, "told")
-        other.close()
         # interject, while Ben is speaking; the draft of the other tab waits here, too
         tab_to(page, "Add a note")
         press("Enter")
@@ -90,8 +89,16 @@ def test_a_person_speaks_interjects_forks_and_compares_by_keyboard(
         expect(page.locator("article.note")).to_contain_text("What of cost?")
         stage.held = False
         expect(mine).to_be_visible()
-        mine.fill("My last words.")
-        press("Control+Enter")
+        mine.fill("Words of the first tab")  # which spoke before: now the other one is faster
+        other.bring_to_front()
+        other.get_by_role("button", name="Back to Me").click()
+        other.get_by_label("Me, it is your turn").fill("My last words.")
+        stage.held = True
+        other.keyboard.press("Control+Enter")
+        page.bring_to_front()
+        expect(page.get_by_text("came from elsewhere")).to_be_visible()
+        other.close()
+        stage.held = False
         expect(page.get_by_text("See the outcome")).to_be_visible()
         assert [one["text"] for one in turns_of(moot, debate) if one["model"] == "human"] == [
             "My first words.", "What of **cost**?", "My last words."

@@ -159,6 +159,34 @@ def test_of_two_who_speak_for_a_seat_at_once_one_is_told_so(
     go(work())
 
 
+def test_words_are_for_the_step_that_was_asked_for(settings: Settings) -> None:
+    """Even where the next step is the same person's: a host introduces, and then calls somebody."""
+
+    async def work() -> None:
+        async with engine(settings, ScriptedSpeaker()) as service:
+            host = {"name": "Me", "model": "human"}
+            made = await service.create("m", format="classic", host=host)
+            await waits(service, made.id)
+            first = await service.asked(made.id)
+            assert first
+            tabs = [service.say(made.id, f"Tab {n}.", seat="host", once=Once(f"k{n}", "d"))
+                    for n in (1, 2)]  # fmt: skip
+            came = await asyncio.gather(*tabs, return_exceptions=True)
+            assert sum(isinstance(one, StateError) for one in came) == 1
+            second = await service.asked(made.id)
+            assert second
+            assert (second.seat, second.step) != (first.seat, first.step)
+            with pytest.raises(StateError, match="others came first"):  # a tab that slept
+                await service.say(made.id, "Late.", seat="host", step=first.step)
+            with pytest.raises(InputError, match="name the seat"):
+                await service.say(made.id, "Late.", step=second.step)
+            await service.say(made.id, "Ada, please.", seat="host", step=second.step)
+            turns = await service.turns(made.id)
+            assert [turn.kind for turn in turns if turn.actor == "host"] == ["speech", "cue"]
+
+    go(work())
+
+
 def test_verbs_work_on_a_debate_that_waits_as_on_any(settings: Settings) -> None:
     async def work() -> None:
         speaker = ScriptedSpeaker()

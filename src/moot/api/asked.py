@@ -234,6 +234,14 @@ class SayAsked(Asked):
         Slug | None,
         Field(description="For this human seat, or not at all; without it, perhaps as a note."),
     ] = None
+    step: Annotated[
+        str | None,
+        Field(
+            max_length=200,
+            description="With `seat`: for this step alone, as GET /debates/{id}/asked names it. "
+            "409 if the seat is at another one by now.",
+        ),
+    ] = None
     note: Annotated[bool, Field(description="As a note, whosever turn it is.")] = False
 
 

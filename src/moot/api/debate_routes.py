@@ -345,12 +345,14 @@ async def say_in_debate(
         if asked.note or seat not in (None, link.seat):
             raise ProblemError(403, f"This link is for {link.seat} alone.", code="HTTP_ERR_GUEST")
         seat, key = link.seat, key and f"{link.id} {key}"  # never a note, and never another's key
-    once = once_of(key, f"say {debate_id}", {**asked.model_dump(), "seat": seat})
+    given = {**asked.model_dump(exclude={"step"}), "seat": seat}
+    once = once_of(key, f"say {debate_id}", given)
     if asked.text is None and asked.answer is None:
         raise InputError("Say something: text is missing.", "text")
     said = moot.service.say(
-        debate_id, asked.text or "", answer=asked.answer, seat=seat, note=asked.note, once=once
-    )
+        debate_id, asked.text or "", answer=asked.answer, seat=seat, step=asked.step,
+        note=asked.note, once=once,
+    )  # fmt: skip
     return _shown(await said, 202)
 
 

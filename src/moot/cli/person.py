@@ -48,4 +48,4 @@ async def _speak(moot: Moot, debate: Debate, asked: Asked, view: View) -> None:
             tell(f"{asked.ask}\n")
             given = {"answer": await filled(lines, asked.fields)}
     if given.get("text") != "":
-        await moot.say(debate.id, **given, seat=asked.seat)
+        await moot.say(debate.id, **given, seat=asked.seat, step=asked.step)

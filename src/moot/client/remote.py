@@ -265,6 +265,7 @@ class Remote(Moot):
         *,
         answer: Mapping[str, Any] | None = None,
         seat: str | None = None,
+        step: str | None = None,
         note: bool = False,
         once: Once | None = None,
     ) -> Debate:
@@ -272,6 +273,7 @@ class Remote(Moot):
             "text": text or None,
             "answer": answer and dict(answer),
             "seat": seat,
+            "step": step,
             "note": note or None,
         }
         asked = {name: one for name, one in given.items() if one is not None}

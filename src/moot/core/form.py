@@ -27,6 +27,7 @@ class FormField:
 class Asked:
     """What a human seat is asked for."""
 
+    step: str  # what its words are sent for
     seat: str
     name: str
     round: int
@@ -58,6 +59,7 @@ def asked(debate: Debate, step: Step, turns: Sequence[Turn], choices: Choices) -
             for label, turn, text in spoken
         )
     return Asked(
+        step=step.id,
         seat=step.actor,
         name=debate.seat(step.actor).name,
         round=step.round,

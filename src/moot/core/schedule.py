@@ -63,6 +63,11 @@ class Step:
     def key(self) -> StepKey:
         return (self.round, self.actor, self.target if self.kind == "cue" else None)
 
+    @property
+    def id(self) -> str:
+        """What a person's words are sent for."""
+        return ":".join(str(part) for part in self.key if part is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class Wave:

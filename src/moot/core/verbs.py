@@ -1,6 +1,6 @@
 """What a person may do to a debate, each as a pure function from the debate to a change."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from moot.core import limits, schedule, status
 from moot.core.change import UNTRIED, Change, Spoken, join, lost, notice, obey, take, turn_to
@@ -13,7 +13,6 @@ from moot.core.debate import (
     Failure,
     Participant,
     Phase,
-    StepKey,
     Turn,
 )
 from moot.core.events import TurnCommitted
@@ -148,27 +147,21 @@ def _own_seconds(debate: Debate, actor: str) -> float | None:
     return next((step.seconds for step in steps if step.actor == actor), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """The fields that a person has filled, checked, for one step."""
-
-    key: StepKey
-    data: dict[str, object]
-
-
 def say(
     debate: Debate,
     text: str,
     at: str,
     seat: str | None = None,
-    filled: Filled | None = None,
+    data: dict[str, object] | None = None,
     *,
+    step: str | None = None,
     note: bool = False,
 ) -> Change:
     """A person speaks: for a human seat whose turn it is, and otherwise a note.
 
-    With `seat`, the words are for that seat alone, and refused if it is not its turn. Where an
-    answer has fields, it is `filled`, and the text is how it reads. `note`: never a seat's turn.
+    With `seat`, the words are for that seat alone, and with `step` for that step of it; they are
+    refused if it is not its turn. Where an answer has fields, `data` holds them, checked, and the
+    text is how they read. `note`: never a seat's turn.
     """
     words = visible(text)
     if not words:
@@ -183,18 +176,18 @@ def say(
             f"Nobody would hear it: the debate {when}. {status.POSSIBLE[debate.status]}"
         )
     _not_stopping(debate)
-    step = None if note else _own_step(debate, seat, filled)
-    if step is None:
+    own = None if note else _own_step(debate, seat, step, filled=data is not None)
+    if own is None:
         _not_decided(debate, "add")
         return _note(debate, words, at)
     begun = Change(debate)
     if debate.status == "queued":
         begun = turn_to(debate.but(started_at=debate.started_at or at), "running", at)
-    spoken = Spoken(step, words, HUMAN, at, data=filled.data if filled else None)
+    spoken = Spoken(own, words, HUMAN, at, data=data)
     return join(begun, commit(begun.debate, debate.fence, spoken, None, at))
 
 
-def _own_step(debate: Debate, seat: str | None, filled: Filled | None) -> Step | None:
+def _own_step(debate: Debate, seat: str | None, asked: str | None, *, filled: bool) -> Step | None:
     """The step that a person's words are for; None if they are a note. Raises StateError if it is
     not the turn of that seat."""
     steps = schedule.by_people(debate)
@@ -208,12 +201,12 @@ def _own_step(debate: Debate, seat: str | None, filled: Filled | None) -> Step |
     if not theirs.is_human:
         raise InputError(f"{theirs.name} is not a person's seat: {theirs.model} speaks.", "seat")
     step = next((step for step in steps if step.actor == seat), None)
-    if step is None or (filled and step.key != filled.key):
+    if step is None or asked not in (None, step.id):
         raise StateError(
             f"It is not {theirs.name}'s turn: the debate does not wait for these words, or others "
             "came first. Leave the seat out to say them as a note."
         )
-    if step.answer != "text" and filled is None:
+    if step.answer != "text" and not filled:
         raise InputError(
             f"{theirs.name} is asked for an answer with fields. Send it as `answer`.", "answer"
         )

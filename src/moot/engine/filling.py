@@ -10,7 +10,6 @@ from moot.core.debate import Debate, Turn
 from moot.core.form import Asked, step_of
 from moot.core.jury import NO_CHOICES, Choices
 from moot.core.schedule import Step
-from moot.core.verbs import Filled
 from moot.errors import InputError, StateError
 from moot.outcome.stands import choices
 
@@ -26,7 +25,7 @@ async def asked_of(debate: Debate, seat: str | None, turns: Sequence[Turn]) -> A
 
 async def fill(
     debate: Debate, seat: str | None, answer: Mapping[str, Any], text: str, turns: Sequence[Turn]
-) -> tuple[str, Filled]:
+) -> tuple[str, dict[str, object]]:
     """The answer of a seat in its canonical form, and how it reads. Its quotes are checked."""
     if text:
         raise InputError("Give a text or an answer with fields, not both.", "text")
@@ -40,7 +39,7 @@ async def fill(
 
 def _filled(
     debate: Debate, step: Step, answer: Mapping[str, Any], turns: Sequence[Turn]
-) -> tuple[str, Filled]:
+) -> tuple[str, dict[str, object]]:
     given = choices_of(step, debate, turns)
     try:
         data = prompts.read(step, debate, visible(dict(answer)), given, turns)
@@ -49,7 +48,7 @@ def _filled(
     if debate.rules.checks_quotes:
         data = prompts.shelf(step, debate, turns, given).checked(data).value
     words = clean(answers.spoken(prompts.shape(step, debate), data), "", ())
-    return words, Filled(step.key, data)
+    return words, data
 
 
 def choices_of(step: Step, debate: Debate, turns: Sequence[Turn]) -> Choices:

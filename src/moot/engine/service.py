@@ -438,31 +438,36 @@ class Service(Moot):
         *,
         answer: Mapping[str, Any] | None = None,
         seat: str | None = None,
+        step: str | None = None,
         note: bool = False,
         once: Once | None = None,
     ) -> Debate:
-        # Whoever speaks while it is a seat's turn means that seat, even if others come first.
+        # Whoever speaks while it is a seat's turn means that turn, even if others come first.
         there = await self.get(debate_id)
         meant = seat
         if note and (seat is not None or answer is not None):
             raise InputError("A note is nobody's turn: it has neither a seat nor fields.", "note")
+        if step is not None and seat is None:
+            raise InputError("A step is of a seat: name the seat, too.", "step")
         if meant is None and there.waiting_for and not note:
-            step = step_of(there, there.waiting_for)
-            meant = there.waiting_for if answer or (step and step.answer == "text") else None
-        words, filled, refused = text, None, None
-        if answer is None:
-            words = await self._quoted(there, text)
-        else:
-            turns = await self._store.turns(there.id)
-            try:
-                words, filled = await fill(there, meant, answer, text, turns)
-            except (InputError, StateError) as error:
-                refused = error  # unless it was said already, and its step is over
+            own = step_of(there, there.waiting_for)
+            meant = there.waiting_for if answer or (own and own.answer == "text") else None
+        if step is None and meant and (own := step_of(there, meant)):
+            step = own.id
+        words, data, wrong = text, None, None
+        try:
+            if answer is None:
+                words = await self._quoted(there, text)
+            else:
+                turns = await self._store.turns(there.id)
+                words, data = await fill(there, meant, answer, text, turns)
+        except (InputError, StateError) as error:
+            wrong = error  # told in the move: what came before with the same key is not wrong
 
         def move(row: Debate, at: str) -> Change:
-            if refused:
-                raise refused
-            return verbs.say(row, words, at, meant, filled, note=note)
+            if wrong:
+                raise wrong
+            return verbs.say(row, words, at, meant, data, step=step, note=note)
 
         debate = await self._verb(debate_id, move, once=once)
         if meant and not at_rest(debate) and not self._in_flight(debate):

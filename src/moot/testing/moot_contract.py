@@ -199,11 +199,14 @@ class MootContract:
             assert (waiting.status, waiting.waiting_for) == ("running", "me")
             await refused(one.say(made.id, "x", seat="ben"), InputError, "seat")
             await refused(one.say(made.id, " "), InputError, "text")
+            asked = await one.asked(made.id)
+            assert asked
             for _ in range(2):  # as if the first answer had been lost
-                await one.say(made.id, "First.", seat="me", once=Once("said", "d"))
+                await one.say(made.id, "First.", seat="me", step=asked.step, once=Once("said", "d"))
             await refused(one.say(made.id, "x", once=Once("said", "e")), ConflictError)
             waiting = await one.wait(made.id)
             assert (waiting.waiting_for, waiting.turn_count) == ("me", 2)
+            await refused(one.say(made.id, "x", seat="me", step=asked.step), StateError)
             await one.pause(made.id)
             await one.resume(made.id)
             await one.skip(made.id)

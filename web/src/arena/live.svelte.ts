@@ -67,7 +67,7 @@ export class LiveDebate {
   }
 
   /** Say something. Returns whether it was taken; `notice` says why not. */
-  async say(said: { text?: string; answer?: unknown; seat?: string; note?: boolean }, key: string): Promise<boolean> {
+  async say(said: { text?: string; answer?: unknown; seat?: string; step?: string; note?: boolean }, key: string): Promise<boolean> {
     this.notice = ''
     try {
       const debate = await post<Debate>(`/debates/${this.id}/say`, said, { 'Idempotency-Key': key })
