@@ -356,6 +356,34 @@ def test_a_jury_can_judge_what_ended_before_there_were_juries(settings: Settings
     assert on_disk(settings, set(ended)) == before
 
 
+def test_people_go_on_from_what_ended_before_there_were_forks(settings: Settings) -> None:
+    """Each is forked, run again and asked about, stays as it is, and can be deleted."""
+    ended = [one for one, status in STATUS.items() if status in FINAL and _of("turns", one)]
+    before = on_disk(settings, set(ended))
+
+    async def go_on(service: Service) -> None:
+        for one in ended:
+            known, said = await service.get(one), await service.turns(one)
+            place = len(said) // 2
+            new = await service.fork(one, said[place].seq)
+            for made in (new, await service.rerun(one), await service.rerun(new.id)):
+                assert (await service.wait(made.id)).status == "completed"
+                if made.forked_from:
+                    assert (await service.turns(made.id))[: place + 1] == said[: place + 1]
+                assert examine(settings.home, settings.database, made.id).issues == ()
+            assert (await service.get(one), await service.turns(one)) == (known, said)
+            spoke = any(turn.kind == "speech" and turn.status == "ok" for turn in said)
+            if spoke and known.stop_reason != "budget":
+                assert (await service.ask(one, "What was said?")).status == "answered"
+        now = on_disk(settings, set(ended))
+        assert {name: now[name] for name in before} == before
+        for one in ended:
+            await service.delete(one, record=True)
+        assert not on_disk(settings, set(ended))
+
+    run(settings, go_on)
+
+
 @pytest.fixture
 def quick_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retry, "WAITS", (0.01, 0.02, 0.03))

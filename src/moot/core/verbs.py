@@ -266,13 +266,14 @@ def skip(debate: Debate, at: str) -> Change:
     return replace(going, ended=lost(debate, at))
 
 
-def check_deletable(debate: Debate) -> None:
-    """Refuse to delete a debate that somebody works on, or that is to go on by itself."""
+def check_deletable(debate: Debate, *, in_flight: bool) -> None:
+    """Refuse to delete a debate that somebody works on, or that is to go on by itself. Calls that a
+    dead process left open are nobody's."""
     if debate.status not in status.FINAL and debate.status != "paused":
         raise StateError(
             f"A debate that is {debate.status} cannot be deleted. Stop or pause it first."
         )
-    if debate.open_calls:
+    if debate.open_calls and in_flight:
         raise StateError("A speaker is still being waited for. Delete the debate in a moment.")
 
 

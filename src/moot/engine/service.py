@@ -604,7 +604,11 @@ class Service(Moot):
         if not await self._store.is_deleted(check_id(debate_id)):
             self._shown(await self._store.load(debate_id))
             at = iso(self._clock.now())
-            await self._store.delete(debate_id, verbs.check_deletable, at, record=record)
+
+            def check(row: Debate) -> None:
+                verbs.check_deletable(row, in_flight=self._in_flight(row))
+
+            await self._store.delete(debate_id, check, at, record=record)
             self._bus.touch(debate_id)
         await self._filer.remove_deleted()
 
