@@ -19,6 +19,7 @@ from moot.errors import (
     BudgetError,
     ConflictError,
     InputError,
+    NotFoundError,
     ProviderAuthError,
     ProviderError,
     ProviderUnavailableError,
@@ -198,6 +199,25 @@ def test_only_a_debate_that_has_ended_is_asked_and_within_its_budget(settings: S
             asked = await service.followups(poor.id)
             assert all(one.status == "answered" for one in asked)
             assert len(await service.attempts(poor.id)) == calls + len(asked)
+
+    go(work())
+
+
+def test_a_debate_that_is_deleted_meanwhile_is_not_asked_about(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> None:
+        async with engine(settings, ScriptedSpeaker()) as service:
+            debate = await held(service)
+            read = service._store.turns  # pyright: ignore[reportPrivateUsage]
+
+            async def deleted_first(debate_id: str, after: int = 0) -> Any:
+                await service.delete(debate_id)
+                return await read(debate_id, after)
+
+            monkeypatch.setattr(service._store, "turns", deleted_first)  # pyright: ignore
+            with pytest.raises(NotFoundError):
+                await service.ask(debate.id, ASKED, model=MODEL)
 
     go(work())
 

@@ -93,6 +93,8 @@ class Asker:
         """Answer a question, or say what came of it if it came before. If the caller is cancelled,
         so is the call."""
         turns = await self._store.turns(debate.id)
+        if len(turns) < debate.turn_count:
+            await self._store.load(debate.id)  # raises NotFoundError if it was deleted meanwhile
         followups.check(debate, turns)
         asked = Followup(0, followups.question(question), model, "asking", asked_at=self._now())
         known = [row.followup for row in await self._store.followups(debate.id)]
