@@ -101,6 +101,8 @@ def test_a_guest_gets_403_for_every_route_but_those_of_its_debate(server: Served
             ):
                 assert _raw(server, guest, path) == 403, path
             assert guest.request("HEAD", f"/debates/{other}").status_code == 403
+            kept = guest.get(f"/debates/{mine}/export", params={"as": "zip"})
+            assert kept.status_code == 403  # it holds what was asked afterwards
     assert [server.http.get(f"/debates/{one}").json() for one in (mine, other)] == before
     assert server.http.get(f"/debates/{mine}/links").json()["items"]
 

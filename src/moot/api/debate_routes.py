@@ -453,6 +453,7 @@ async def get_replay(moot: Moot, debate_id: DebateId) -> Response:
 )
 async def get_export(
     moot: Moot,
+    request: Request,
     debate_id: DebateId,
     as_: Annotated[Literal[Kind, "zip"], Query(alias="as")] = "md",
 ) -> Response:
@@ -461,6 +462,8 @@ async def get_export(
     POST /debates/import makes a debate of such a zip again.
     """
     if as_ == "zip":
+        if link_of(request.scope):  # it holds what was asked afterwards, and how it is labelled
+            raise ProblemError(403, "A link is not for the zip.", code="HTTP_ERR_GUEST")
         told = {"Content-Disposition": f'attachment; filename="{debate_id}.zip"', **EXPORTED}
         data = await moot.service.export_folder(debate_id)
         return Response(data, 200, told, media_type="application/zip")
