@@ -1076,7 +1076,7 @@ class Moot(Protocol):
     ) -> Debate:
         """Begin a new debate with the turns of this one up to the turn whose seq is `after`. It
         goes on from there with `changes`: `participants` by their `id` and `host` (model, bio,
-        effort), `options`, `limits` and `jury`."""
+        effort), `options`, `limits`, `jury`, and `sources` beside those that there are."""
         ...
 
     async def ask(

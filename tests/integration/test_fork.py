@@ -109,10 +109,48 @@ def test_what_cannot_be_forked_is_refused_by_its_field(settings: Settings) -> No
             await service.wait(judged.id)
             with pytest.raises(StateError, match="only judges"):
                 await service.fork(judged.id, seq)
-            with pytest.raises(StateError, match="began with the turns"):
+            with pytest.raises(StateError, match="only judges"):
                 await service.rerun(judged.id)
             new = [await service.fork(made.id, seq, once=Once("k", "d")) for _ in range(2)]
             assert new[0].id == new[1].id
+
+    go(work())
+
+
+def test_a_fork_reads_more_and_stands_without_its_origin(settings: Settings) -> None:
+    """Its own documents come after those that both read, which the origin does not take along."""
+
+    async def work() -> None:
+        speaker = jury_speaker()
+        async with engine(settings, speaker) as service:
+            texts = ["The ledger moves in May.", "The budget was cut in June."]
+            first, more = ({"title": text[4:10], "text": text} for text in texts)
+            made = await service.create(
+                "m", format="duel", limits={"max_turns": 3}, sources=[first]
+            )
+            whole = await service.wait(made.id)
+            new = await forked(service, whole, 1, sources=[more], limits={"max_turns": 4})
+            assert [one.id for one in new.sources] == ["S1", "S2"]
+            heard = "".join(message.text for message in speaker.calls[-1].messages)
+            assert all(text in heard for text in texts)
+            assert "text" not in (new.received or {})["changes"]["sources"][0]
+            with pytest.raises(InputError) as error:
+                await service.fork(
+                    made.id, whole.last_seq - 1, changes={"sources": [{"upload": "u"}]}
+                )
+            assert error.value.field == "sources[0].upload"
+            await service.delete(made.id)
+            again = await service.wait((await service.rerun(new.id)).id)
+            for one in (new, again):
+                assert examine(settings.home, settings.database, one.id).issues == ()
+            assert (again.forked_from, again.limits, again.sources, again.received) == (
+                new.forked_from, new.limits, new.sources, new.received
+            )  # fmt: skip
+            said = [await service.turns(one.id) for one in (new, again)]
+            assert said[0][:2] == said[1][:2]
+            assert len(said[0]) == len(said[1]) == 4
+            await service.delete(new.id)
+            assert examine(settings.home, settings.database, again.id).issues == ()
 
     go(work())
 

@@ -88,6 +88,21 @@ class RetryAsked(ModelAsked):
 # --- debates ---
 
 
+class SourceAsked(Asked):
+    """A document: its text, an upload or, if the service fetches any, an address."""
+
+    model_config = _like({"title": "RFC 12", "text": "We move the ledger before winter."})
+    title: Annotated[str | None, Field(max_length=MAX_TITLE)] = None
+    text: Annotated[str | None, Field(description="The text itself.")] = None
+    upload: Annotated[str | None, Field(max_length=100, description="Of POST /sources.")] = None
+    url: Annotated[str | None, Field(max_length=2000, description="If MOOT_FETCH=1.")] = None
+
+
+Sources = Annotated[list[SourceAsked] | None, Field(max_length=MAX_UPLOADS)]
+SECRETS = "Whether sources may hold what looks like a key."
+Secrets = Annotated[bool | None, Field(description=SECRETS)]
+
+
 class SeatAsked(Asked):
     """Who is to speak: an agent, or somebody with a name. Without a model, the default one."""
 
@@ -199,6 +214,8 @@ class ForkChanges(Asked):
     options: Options | None = None
     limits: LimitsAsked | None = None
     jury: JuryAsked | None = None
+    sources: Annotated[Sources, Field(description="More documents, beside those it has.")] = None
+    allow_secrets: Secrets = None
 
 
 class ForkAsked(Asked):
@@ -278,19 +295,6 @@ class OutcomeAsked(Asked):
     outcome: Annotated[Hindsight | None, Field(description="null takes back what was noted.")]
 
 
-class SourceAsked(Asked):
-    """A document: its text, an upload or, if the service fetches any, an address."""
-
-    model_config = _like({"title": "RFC 12", "text": "We move the ledger before winter."})
-    title: Annotated[str | None, Field(max_length=MAX_TITLE)] = None
-    text: Annotated[str | None, Field(description="The text itself.")] = None
-    upload: Annotated[str | None, Field(max_length=100, description="Of POST /sources.")] = None
-    url: Annotated[str | None, Field(max_length=2000, description="If MOOT_FETCH=1.")] = None
-
-
-Sources = Annotated[list[SourceAsked] | None, Field(max_length=MAX_UPLOADS)]
-SECRETS = "Whether sources may hold what looks like a key."
-Secrets = Annotated[bool | None, Field(description=SECRETS)]
 Hide = Annotated[
     list[HiddenFrom] | None,
     Field(max_length=2, description="Who decides by the speeches and verified quotes alone."),

@@ -403,6 +403,8 @@ def fork(
     option: OptionValues = None,
     jury: Jury = None,
     juror: Juror = None,
+    source: SourceGiven = None,
+    allow_secrets: AllowSecrets = False,
     json: Json = False,
 ) -> None:
     """Go on from any turn of a debate, as a new one, with changes."""
@@ -418,6 +420,7 @@ def fork(
         host={"model": host["model"]} if host else None,
         options=read_options(rounds, option or []) or None,
         jury=_jury(jury, juror),
+        **sources_asked(source, None, allow_secrets),
     )
 
     async def begin(moot: "Moot") -> "Debate":

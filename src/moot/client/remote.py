@@ -301,7 +301,7 @@ class Remote(Moot):
         changes: Mapping[str, Any] | None = None,
         once: Once | None = None,
     ) -> Debate:
-        asked = {"after": after, "changes": dict(changes or {})}
+        asked = {"after": after, "changes": await self._with_sources(changes or {})}
         return await self._make(f"{_path(debate_id)}/fork", asked, once)
 
     async def ask(

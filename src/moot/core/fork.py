@@ -18,9 +18,10 @@ from moot.core.format import EDITION
 from moot.core.jury import joined
 from moot.core.legs import legs_of
 from moot.core.moves import reach
+from moot.core.sources import Source
 from moot.errors import InputError, StateError
 
-CHANGES = ("participants", "host", "options", "limits", "jury")
+CHANGES = ("participants", "host", "options", "limits", "jury", "sources")
 _OF_SEAT = {"id", "model", "bio", "effort"}
 
 
@@ -43,9 +44,11 @@ def forked(
     at: str,
     default_model: str | Sequence[str],
     normalize: request.Normalize,
+    sources: Sequence[Source] = (),
     cards: voices.Cards | None = None,
 ) -> Debate:
-    """The new debate, of which `said` are the first turns."""
+    """The new debate, of which `said` are the first turns. It reads `sources` beside those that the
+    other one read, which keep their numbers."""
     if any(stage.past for stage in known.rules.stages):
         raise StateError("This debate only judges another one. Fork that one, or judge it again.")
     if unknown := sorted(set(changes) - set(CHANGES)):
@@ -76,7 +79,7 @@ def forked(
         created_at=at,
         updated_at=at,
         brief=known.brief,
-        sources=known.sources,
+        sources=request.sources_in_order((*known.sources, *sources)),
         hide_sources_from=known.hide_sources_from,
         jury=jury,
         forked_from=Fork(known.id, last.seq),
@@ -154,6 +157,14 @@ def _check_course(debate: Debate, spoken: Sequence[Turn]) -> None:
             "The debate cannot go on from this turn: its course was cut short before it, or these "
             "changes would have led elsewhere. Fork at an earlier turn, or change less."
         )
+
+
+def again(known: Debate, said: Sequence[Turn], **made: Any) -> Debate:
+    """A fork once more: it begins with the same turns, and has the same settings."""
+    changes = {"limits": {"max_turns": known.limits.max_turns}}
+    return forked(known, said, changes, **made).but(
+        forked_from=known.forked_from, received=known.received
+    )
 
 
 def open_(debate: Debate, said: Sequence[Turn], events: Sequence[Event], at: str) -> Change:

@@ -104,7 +104,7 @@ def build(
         warnings=tuple(dict.fromkeys(warnings)),
         brief=_brief(rules, brief or {}),
         jury=voting,
-        sources=_sources(sources),
+        sources=sources_in_order(sources),
         hide_sources_from=_hidden_from(hide_sources_from),
         received=None if received is None else _received(received),
     )
@@ -690,7 +690,7 @@ def bounded(name: str, value: Any, field: str) -> float | int:
     return kind(value)
 
 
-def _sources(given: Sequence[Source]) -> tuple[Source, ...]:
+def sources_in_order(given: Sequence[Source]) -> tuple[Source, ...]:
     """The sources, numbered in their order."""
     if len(given) > MAX_SOURCES:
         raise InputError(

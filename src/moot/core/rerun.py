@@ -5,17 +5,11 @@ from dataclasses import replace
 from moot.core import request
 from moot.core.debate import Cursor, Debate
 from moot.core.format import EDITION
-from moot.errors import StateError
 
 
 def again(known: Debate, *, debate_id: str, at: str) -> Debate:
-    """A debate that has not begun, with the motion, the rules, the seats and the limits of another.
-    Raises StateError if that one began with the turns of a third."""
-    if known.forked_from:
-        raise StateError(
-            f"This debate began with the turns of {known.forked_from.id}, so it cannot be run from "
-            "its beginning. Rerun that one, or have it judged again."
-        )
+    """A debate that has not begun, with the motion, the rules, the seats and the limits of another
+    that began from nothing."""
     return request.placed(
         Debate(
             id=debate_id,

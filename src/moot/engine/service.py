@@ -524,19 +524,35 @@ class Service(Moot):
         once: Once | None = None,
     ) -> Debate:
         known = await self._unspoilt(debate_id)
+        wanted = dict(changes or {})
+        more = await self._library.read(
+            wanted.get("sources") or (),
+            allow_secrets=request.allowed(wanted.pop("allow_secrets", None), "allow_secrets"),
+        )
+        wanted |= _named_sources(wanted)
+
+        def make(said: Sequence[Turn], **new: Any) -> Debate:
+            return fork.forked(known, said, wanted, sources=more, **new).but(tags=known.tags)
+
+        return await self._part(known, after, make, once)
+
+    async def _part(
+        self, known: Debate, after: int, make: Callable[..., Debate], once: Once | None
+    ) -> Debate:
+        """A debate that `make` begins with the first turns of another."""
         events = await self._whole_log(known)
         said = fork.shared(_turns(events), after)
 
         async def build() -> Debate:
             now = self._clock.now()
-            made = fork.forked(
-                known, said, changes or {}, debate_id=self._new_id(now), at=iso(now),
+            made = make(
+                said, debate_id=self._new_id(now), at=iso(now),
                 default_model=self._voices.defaults(), normalize=self._voices.normalize,
                 cards=self._voices.card,
             )  # fmt: skip
             check_budget(made, self._voices.card)
             fitness.check(made, self._voices.card)
-            return made.but(tags=known.tags)
+            return made
 
         def open_(row: Debate) -> Change:
             return fork.open_(row, said, events, row.created_at)
@@ -573,7 +589,14 @@ class Service(Moot):
         return [row.followup for row in await self._store.followups(debate_id)]
 
     async def rerun(self, debate_id: str, *, once: Once | None = None) -> Debate:
-        known = await self.get(debate_id)
+        known = await self._unspoilt(debate_id)
+        if known.forked_from:
+
+            def make(said: Sequence[Turn], **new: Any) -> Debate:
+                made = fork.again(known, said, **new)
+                return made.but(title=known.title, tags=known.tags)
+
+            return await self._part(known, known.forked_from.seq, make, once)
 
         async def build() -> Debate:
             now = self._clock.now()

@@ -258,7 +258,10 @@ class MootContract:
             made = await one.create(MOTION, format="duel", limits={"max_turns": 4})
             await one.wait(made.id)
             turns = await one.turns(made.id)
-            changes = {"participants": [{"id": "ben", "model": "claude:other"}]}
+            changes = {
+                "participants": [{"id": "ben", "model": "claude:other"}],
+                "sources": [{"title": "Note", "text": "The ledger moves in May."}],
+            }
             new = [await one.fork(made.id, turns[1].seq, changes=changes, once=Once("f", "1"))
                    for _ in range(2)]  # fmt: skip
             assert new[0].id == new[1].id
@@ -268,6 +271,10 @@ class MootContract:
             said = await one.turns(ended.id)
             assert said[:2] == turns[:2]
             assert (len(said), said[3].model) == (4, "claude:other")
+            assert [source.title for source in ended.sources] == ["Note"]
+            again = await one.wait((await one.rerun(ended.id)).id)
+            assert (again.forked_from, again.sources) == (ended.forked_from, ended.sources)
+            assert (await one.turns(again.id))[:2] == turns[:2]
             await refused(one.fork(made.id, 999), InputError, "after")
             wrong = {"participants": [{"id": "nobody"}]}
             field = "changes.participants[0].id"
