@@ -1,15 +1,18 @@
 """A fork begins with the turns of another debate, to the byte, and goes on by its own settings."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from moot.core.debate import Debate
+from moot.core.debate import HUMAN, NO_USAGE, Debate
+from moot.core.voices import UNDERSTUDY
 from moot.engine.service import Service
 from moot.errors import InputError, NotFoundError, StateError
-from moot.ports import Once
+from moot.ports import Call, Once, Reply
 from moot.settings import Settings
 from moot.store.reindex import examine
+from moot.testing.speaker import ScriptedSpeaker
 from moot.wire import codec
 from tests.integration.juries import jury_speaker
 from tests.integration.speakers import add_chorus
@@ -169,6 +172,37 @@ def test_a_person_takes_over_a_seat(settings: Settings) -> None:
             assert (await service.turns(new.id))[2].text == "I take over."
 
     go(work())
+
+
+@pytest.mark.parametrize(("before", "status"), [(HUMAN, "completed"), ("claude", "completed"),
+                                                ("local", "paused")])  # fmt: skip
+def test_the_understudy_takes_a_seat_but_not_that_of_a_local_server(
+    settings: Settings, before: str, status: str
+) -> None:
+    """Who had the seat before the fork does not count, unless it was the server that is gone."""
+
+    def script(call: Call) -> str | Reply:
+        said = f"{call.step.actor} in round {call.step.round}"
+        spoke = "local:mine" if call.step.round == 1 else UNDERSTUDY
+        return Reply(said, spoke, NO_USAGE) if call.model == "local" else said
+
+    async def work() -> None:
+        async with engine(settings, ScriptedSpeaker(script)) as service:
+            seats = [{"name": "Ada", "model": before}, {"name": "Ben"}]
+            made = await service.create(
+                "m", format="duel", participants=seats, limits={"max_turns": 2}
+            )
+            if before == HUMAN:
+                await service.wait(made.id)
+                await service.say(made.id, "Mine.")
+            await service.wait(made.id)
+            seq = (await service.turns(made.id))[0].seq
+            changes = {"participants": [{"id": "ada", "model": "local"}],
+                       "limits": {"max_turns": 4}}  # fmt: skip
+            new = await service.fork(made.id, seq, changes=changes)
+            assert (await service.wait(new.id)).status == status
+
+    asyncio.run(work())  # moot looks for local servers
 
 
 @pytest.mark.parametrize("verb", ["fork", "rejudge"])

@@ -453,7 +453,7 @@ def _check_voice(run: Run, seat: Participant, asked: str, reply: Reply) -> None:
             "with `moot model fetch`, then restart the speaker."
         )
     voices = {turn.model for turn in run.heard.turns if turn.actor == seat.id and turn.text}
-    if voices - {UNDERSTUDY}:
+    if any(one.startswith("local:") for one in voices - {UNDERSTUDY}):  # others had the seat before
         raise ProviderUnavailableError(
             f"The local server that spoke for {seat.name} is gone. Start it again, or set "
             "MOOT_LOCAL_BASE_URL, then restart the speaker."
