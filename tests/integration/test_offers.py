@@ -164,6 +164,19 @@ def test_a_misspelt_model_is_refused_before_the_start_with_the_nearest(tmp_path:
                         "Why?", format="duel", participants=seats, start=False
                     )
                     assert made.seat("ada").model == f"openai:{other}"
+                seats = [{"name": "Me", "model": "human"}, {"name": "Ben", "model": "openai:o9"}]
+                made = await service.create("Why?", format="duel", participants=seats)
+                await service.wait(made.id)
+                await service.pause(made.id)
+                await service.say(made.id, "Because.", seat="me")
+                seq = (await service.turns(made.id))[0].seq
+                changes = {"participants": [{"id": "ben", "model": "openai:gtp-6"}]}
+                with pytest.raises(InputError, match="The nearest are gpt-6"):
+                    await service.fork(made.id, seq, changes=changes)
+                await service.stop(made.id)
+                with pytest.raises(InputError, match="The nearest are gpt-6"):
+                    await service.rejudge(made.id, jury={"models": ["openai:gtp-6"]})
+                assert not server.requests
 
     asyncio.run(work())
 

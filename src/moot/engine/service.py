@@ -497,12 +497,13 @@ class Service(Moot):
         judged = await self._unspoilt(debate_id)
         events = await self._whole_log(judged)
         said = rejudge.heard(judged, _turns(events))
+        normalize = await self._known({"jury": jury})
 
         async def build() -> Debate:
             now = self._clock.now()
             made = rejudge.rejudged(
                 judged, said, jury, debate_id=self._new_id(now), at=iso(now),
-                default_model=self._voices.defaults(), normalize=self._voices.normalize,
+                default_model=self._voices.defaults(), normalize=normalize,
                 cards=self._voices.card,
             )  # fmt: skip
             if not choices(made, said).options:
@@ -530,11 +531,21 @@ class Service(Moot):
             allow_secrets=request.allowed(wanted.pop("allow_secrets", None), "allow_secrets"),
         )
         wanted |= _named_sources(wanted)
+        normalize = await self._known(wanted)
 
         def make(said: Sequence[Turn], **new: Any) -> Debate:
-            return fork.forked(known, said, wanted, sources=more, **new).but(tags=known.tags)
+            made = fork.forked(known, said, wanted, sources=more, normalize=normalize, **new)
+            return made.but(tags=known.tags)
 
         return await self._part(known, after, make, once)
+
+    async def _known(self, asked: Mapping[str, Any]) -> request.Normalize:
+        """How models are spelt, once it is known what those that are named can do. One that is
+        known to be misspelt is refused."""
+        models = _named(asked)
+        if any(map(_is_local, (*models, *self._voices.defaults()))):
+            await self._voices.look()
+        return _spelt(self._voices.normalize, await self._voices.wrong(models))
 
     async def _part(
         self, known: Debate, after: int, make: Callable[..., Debate], once: Once | None
@@ -547,8 +558,7 @@ class Service(Moot):
             now = self._clock.now()
             made = make(
                 said, debate_id=self._new_id(now), at=iso(now),
-                default_model=self._voices.defaults(), normalize=self._voices.normalize,
-                cards=self._voices.card,
+                default_model=self._voices.defaults(), cards=self._voices.card,
             )  # fmt: skip
             check_budget(made, self._voices.card)
             fitness.check(made, self._voices.card)
@@ -593,7 +603,7 @@ class Service(Moot):
         if known.forked_from:
 
             def make(said: Sequence[Turn], **new: Any) -> Debate:
-                made = fork.again(known, said, **new)
+                made = fork.again(known, said, normalize=self._voices.normalize, **new)
                 return made.but(title=known.title, tags=known.tags)
 
             return await self._part(known, known.forked_from.seq, make, once)
@@ -1062,7 +1072,7 @@ def _is_local(model: str) -> bool:
 
 def _named(asked: Mapping[str, Any]) -> list[str]:
     """The models that a request names."""
-    seats = [one for one in (*asked["participants"], asked.get("host")) if one]
+    seats = [one for one in (*(asked.get("participants") or ()), asked.get("host")) if one]
     jury = asked.get("jury")
     jurors: Any = cast(Mapping[str, Any], jury).get("models") if isinstance(jury, Mapping) else ()
     models: list[Any] = [seat.get("model") for seat in seats]
