@@ -150,12 +150,13 @@ def change(conn: Connection, before: Debate, after: Debate) -> None:
 
 
 def by_numbers(conn: Connection, numbers: Sequence[int]) -> list[Debate]:
-    """Those debates, in that order, but for what cannot be read: one damaged row hides no list."""
+    """Those debates, in that order, but for what was deleted meanwhile or cannot be read: one
+    damaged row hides no list."""
     rows: dict[int, dict[str, Any]] = {}
     for some in parts(runs.c.number, numbers):
         rows |= {row["number"]: row for row in BY_NUMBERS.rows(conn, some)}
     debates: list[Debate] = []
-    for number in numbers:
+    for number in filter(rows.__contains__, numbers):
         try:
             debates.append(decoded(conn, rows[number], whole=False))
         except Exception as error:  # whatever a damaged row makes the readers do

@@ -491,6 +491,12 @@ class StoreContract:
         runs.create(conn, debate)
         assert lists.find(conn, Search(words="motion")).debates == [other, debate]
 
+    def test_a_list_leaves_out_what_was_deleted_while_it_was_read(self, conn: Connection) -> None:
+        debate = one_of_many(1)
+        create(conn, debate)
+        there = int(str(runs.encoded(debate)["number"]))
+        assert [one.id for one in runs.by_numbers(conn, [there + 1, there])] == [debate.id]
+
     def test_a_list_shows_debates_as_they_are_now(self, conn: Connection) -> None:
         debate = a_debate().but(status="queued")
         runs.create(conn, debate)
