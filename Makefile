@@ -5,7 +5,7 @@ export UV_COMPILE_BYTECODE = 1
 BIN = .venv/bin
 UV = $(BIN)/uv
 # Tests that run on Postgres as well as on SQLite.
-BOTH = tests/acceptance tests/integration/test_stations.py tests/integration/test_stalls.py tests/integration/test_leases.py tests/integration/test_wishes.py tests/integration/test_closing.py tests/crash/test_kill.py tests/crash/test_rejudge.py tests/crash/test_stop.py tests/crash/test_shutdown.py tests/crash/test_streams.py
+BOTH = tests/acceptance tests/integration/test_people.py tests/integration/test_fork.py tests/integration/test_deletion.py tests/integration/test_stations.py tests/integration/test_stalls.py tests/integration/test_leases.py tests/integration/test_wishes.py tests/integration/test_closing.py tests/crash/test_kill.py tests/crash/test_rejudge.py tests/crash/test_stop.py tests/crash/test_shutdown.py tests/crash/test_streams.py
 # Those that make test runs on Postgres: the most demanding for the database, longest first. make stress runs all.
 # tests/crash/test_machines_*.py, which start their own Postgres, cover kills and stops.
 ON_POSTGRES = $(addprefix tests/,integration/test_stalls.py integration/test_leases.py integration/test_wishes.py integration/test_closing.py acceptance/test_verbs.py integration/test_stations.py)

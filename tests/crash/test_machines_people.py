@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from pydantic import SecretStr
 
 from moot.bootstrap import open_service
 from moot.core.debate import Debate
@@ -113,5 +114,8 @@ def test_two_hundred_notes_while_workers_are_killed(servers: Servers, tmp_path: 
 
 
 async def in_service(cluster: Cluster, work: Callable[[Service], Awaitable[T]]) -> T:
-    async with open_service(cluster.settings, recover=False) as service:
+    """In this process, which has the workers speak."""
+    broker = SecretStr(cluster.servers.valkey.url)
+    settings = cluster.settings.model_copy(update={"broker_url": broker})
+    async with open_service(settings, recover=False) as service:
         return await work(service)
