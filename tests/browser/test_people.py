@@ -134,7 +134,9 @@ def test_a_person_speaks_interjects_forks_and_compares_by_keyboard(
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_guest_has_a_page_of_its_own(browser: Browser, moot: Served, width: int) -> None:
+def test_a_guest_has_a_page_of_its_own(
+    browser: Browser, moot: Served, stage: Stage, width: int
+) -> None:
     size = {"width": width, "height": 800}
     with visit(browser, moot.url, viewport=size) as tab:
         debate = begun(moot, 2)
@@ -156,8 +158,17 @@ def test_a_guest_has_a_page_of_its_own(browser: Browser, moot: Served, width: in
         assert violations(guest) == []
         guest.reload()
         guest.get_by_label("Me, it is your turn").fill("As a guest.")
-        guest.keyboard.press("Control+Enter")
+        stage.held = True
+        guest.route("**/say", lambda route: route.abort() if route.fetch() else None)
+        guest.keyboard.press("Control+Enter")  # the words are taken, and the reply is lost
+        expect(guest.get_by_text("It is not your turn.")).to_be_visible()
+        expect(guest.get_by_role("alert")).to_be_visible()
+        expect(guest.get_by_text("came from elsewhere")).to_have_count(0)
+        stage.held = False
         expect(guest.locator("article.turn")).to_have_count(2)
+        with guest.expect_download() as saving:
+            guest.get_by_role("button", name="Download as Markdown").click()
+        assert "As a guest." in saving.value.path().read_text()
         assert turns_of(moot, debate)[0]["text"] == "As a guest."
         other = begun(moot, 2)
         read = moot.post(f"/debates/{other}/links").json()
