@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
+from moot.engine.finish import Filer
 from moot.engine.service import Service
 from moot.errors import InputError, MootError, StateError
 from moot.ports import GONE_SECONDS
@@ -19,7 +20,7 @@ from moot.store.reindex import examine
 from moot.testing.speaker import ScriptedSpeaker
 from tests.integration.councils import council_speaker
 from tests.integration.homes import contents
-from tests.virtual import engine, go
+from tests.virtual import engine, go, reached
 
 SOURCE = {"title": "Note", "text": "The ledger must move before the winter freeze begins."}
 COUNCIL = {"problem": "Ship it?", "output_type": "decision", "sources": [SOURCE]}
@@ -205,6 +206,27 @@ def test_an_import_is_whole_or_has_never_been(
             assert (folder / "manifest.json").read_text() == "{}"
 
     go(work(), within=2000)
+
+
+def test_a_debate_that_ended_a_moment_ago_is_exported_whole(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its end is committed, and whoever ended it has not written its files yet."""
+
+    async def nothing(self: Filer, debate_id: str, now: float = 0.0) -> None: ...
+
+    async def work() -> None:
+        async with engine(settings, ScriptedSpeaker()) as service:
+            with monkeypatch.context() as late:
+                late.setattr(Filer, "file", nothing)
+                made = await service.create("m", format="duel", limits={"max_turns": 2})
+                await reached(service, made.id, "completed")
+                await service._dispatcher.idle(made.id)  # pyright: ignore[reportPrivateUsage]
+            zipped = await service.export_folder(made.id)
+            names = zipfile.ZipFile(io.BytesIO(zipped)).namelist()
+            assert f"{made.id}/manifest.json" in names
+
+    go(work())
 
 
 def test_a_debate_that_goes_on_is_exported_and_not_imported(settings: Settings) -> None:

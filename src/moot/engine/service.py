@@ -735,7 +735,10 @@ class Service(Moot):
         return await asyncio.to_thread(export, kind, debate, said, row.read if row else None)
 
     async def export_folder(self, debate_id: str) -> bytes:
-        return await self._bundles.pack(await self.get(debate_id))
+        debate = await self.get(debate_id)
+        if at_rest(debate):
+            await self._file(debate)  # whoever ended it may not have come to it yet
+        return await self._bundles.pack(debate)
 
     async def import_folder(self, data: bytes) -> Debate:
         brought = await self._bundles.bring(data, iso(self._clock.now()))
