@@ -12,6 +12,7 @@ _SHORTEST = 40
 _LETTERS = 3  # of a token, rather too few than too many
 _NESTED = 12
 _DAY = "^20[0-9][0-9]-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])$"  # one that every month has
+_ENDS = ".!?…。！？।؟\"'”’»)]）」』"  # a text that filled its room exactly may be whole
 _SHARES = [tenth / 10 for tenth in range(11)]
 
 Schema = Mapping[str, Any]
@@ -73,7 +74,7 @@ def unbroken(value: Any, schema: Schema, root: Schema, *, quoted: bool = False) 
     rooms = [
         part["maxLength"] for part in (schema, *schema.get("anyOf", ())) if "maxLength" in part
     ]
-    if rooms and len(value) >= max(rooms) and value[-1].isalnum():
+    if rooms and len(value) >= max(rooms) and value[-1] not in _ENDS:
         return whole_words(value) if quoted else ended(value)
     return value
 

@@ -34,6 +34,18 @@ def test_a_text_that_filled_its_room_ends_with_a_whole_word() -> None:
     assert (whole["confidence"], whole["position"]) == (0.5, "Move")
 
 
+@pytest.mark.parametrize("tail", [" ", ",", " –", ": "])
+def test_a_text_that_was_cut_between_words_ends_with_one_too(tail: str) -> None:
+    schema = bounded(answers.schema("position", BUILT_IN["position"], {}), 300)
+    room = schema["properties"]["claim"]["maxLength"]
+    words = ("the risk of downtime " * room)[: room - len(tail)]
+    cut = (words[: words.rindex(" ")] + tail).ljust(room)
+    whole = unbroken({"claim": cut}, schema, schema)["claim"]
+    assert whole.removesuffix("…").endswith(("downtime", "the", "risk", "of"))
+    sentence = ("It is so. " * room)[: room - 1] + "."
+    assert unbroken({"claim": sentence}, schema, schema)["claim"] == sentence
+
+
 def test_a_quote_that_filled_its_room_is_still_word_for_word() -> None:
     schema = bounded(answers.schema("ballot", BUILT_IN["ballot"], {}), 600)
     room = schema["$defs"]["Reason"]["properties"]["quotes"]["items"]["maxLength"]
