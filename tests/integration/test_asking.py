@@ -97,6 +97,14 @@ def test_an_answer_is_on_record_beside_the_debate_which_stays_as_it_is(settings:
             assert issues(settings, debate.id) == ()
             told = await service.replay(debate.id)
             assert [one["answer"] for one in told["followups"]] == [answer.answer, again.answer]
+            looked: list[str] = []
+
+            async def look() -> None:
+                looked.append("look")
+
+            service._voices = replace(service._voices, look=look)
+            await service.ask(debate.id, "Who?", model="local:qwen2.5:7b")
+            assert looked, "what the model can do is known before it is asked, whoever made it"
 
     go(work())
 

@@ -415,7 +415,7 @@ class Service(Moot):
         models = [bare(one) for one in voices.choices(canonical)]
         if wrong := await self._voices.wrong(models):
             raise InputError(next(iter(wrong.values())), "model")
-        if "local" in map(voices.family, models):
+        if any(map(_is_local, models)):
             await self._voices.look()
         found = await asyncio.to_thread(lambda: {one: self._voices.card(one) for one in models})
 
@@ -588,7 +588,7 @@ class Service(Moot):
         canonical, _ = self._voices.normalize(model)
         if wrong := await self._voices.wrong([bare(canonical)]):
             raise InputError(next(iter(wrong.values())), "model")
-        if voices.family(bare(canonical)) == "local":
+        if _is_local(canonical):
             await self._voices.look()
         answer = await self._asker.ask(debate, question, canonical, once, say)
         self._bus.touch(debate_id)
