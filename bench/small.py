@@ -70,13 +70,15 @@ async def _hold(service: Service, motion: str, asked: argparse.Namespace) -> dic
         "calls": debate.usage.calls,
         "output_tokens": debate.usage.output_tokens,
         "failed": [one["error_code"] for one in tries if one["outcome"] == "failed"],
+        **({"failure": debate.failure.message} if debate.failure else {}),
         "turns": [_turn(turn, debate.seat(turn.actor).stance) for turn in turns],
     }
 
 
 async def _judged(service: Service, debate_id: str, turns: Sequence[Turn]) -> dict[str, Any]:
-    """The verdict, and how many of the jury's ballots are valid."""
-    made = await service.verdict(debate_id)
+    """The verdict, and how many of the jury's ballots are valid. One that paused has none."""
+    ended = (await service.get(debate_id)).outcome is not None
+    made = await service.verdict(debate_id) if ended else None
     cast = [turn for turn in turns if turn.stage == "jury"]
     valid = sum(turn.status == "ok" for turn in cast)
     return {"ballots": {"asked": len(cast), "valid": valid}, "verdict": made}
