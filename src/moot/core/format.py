@@ -37,7 +37,7 @@ numbers of their own, and that cite a turn by its seq. 3: those that began befor
 cost was one figure with every call in it, and unknown prices were said to be unknown. 4: those that
 began before quotes were checked as they are said, in texts too. 5: those that began before an
 option that nobody holds any more counted as one that few do. 6: those that began before options
-were known to be opposites by more than a plain negation."""
+were known to be opposites by more than a plain negation, and more makers of models by name."""
 MAX_TURNS = 2000
 
 _HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")

@@ -1,5 +1,6 @@
 """Who speaks for each seat: the models of seats that name none, and what is doubtful about them."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -7,7 +8,7 @@ from typing import Protocol
 
 from moot.core.debate import HUMAN, Debate, Jury, Limits, Participant, Turn
 from moot.core.effort import BETWEEN, bare, joined, parted
-from moot.core.format import Effort, Format
+from moot.core.format import EDITION, Effort, Format
 from moot.core.legs import legs_of
 from moot.errors import (
     WARN_JURY_OVERLAP,
@@ -63,16 +64,35 @@ _FAMILIES = {
     "llama": "llama", "qwen": "qwen", "kimi": "moonshot", "glm": "zai",
 }  # fmt: skip
 """Whose models they are, by what their names hold: many providers serve models of others."""
+_MAKERS = {
+    "o": "openai", "phi": "microsoft", "codestral": "mistral", "ministral": "mistral",
+    "devstral": "mistral", "pixtral": "mistral", "voxtral": "mistral", "command": "cohere",
+    "aya": "cohere", "nova": "amazon", "titan": "amazon", "granite": "ibm", "nemotron": "nvidia",
+    "smollm": "hugging face", "olmo": "ai2", "falcon": "tii", "yi": "01.ai", "minimax": "minimax",
+    "hunyuan": "tencent", "ernie": "baidu", "jamba": "ai21", "exaone": "lg", "sonar": "perplexity",
+}  # fmt: skip
+"""Whose models they are, by a word of their names, with its number: o3, phi4."""
+_NAMED = re.compile(r"([a-z]+)([0-9.]*)")
 _PROGRAMS = {"claude-code": "claude", "codex": "openai"}
 """Whose models speak through a program, whichever they are."""
 
 
-def family(model: str) -> str:
+def family(model: str, edition: int = EDITION) -> str:
     """Models of one family tend to make the same mistakes: it is who made a model, as far as its
-    name tells, and otherwise who serves it."""
+    name tells, and otherwise who serves it. Before edition 7, fewer makers were known."""
     provider, _, name = bare(choices(model)[0]).partition(":")
     known = (made_by for mark, made_by in _FAMILIES.items() if mark in name.casefold())
-    return next(known, _PROGRAMS.get(provider, provider))
+    made_by = next(known, None) or (_maker(name.casefold()) if edition > 6 else None)
+    return made_by or _PROGRAMS.get(provider, provider)
+
+
+def _maker(name: str) -> str | None:
+    """Who made a model, by a word of its name."""
+    for word in re.split(r"[^a-z0-9.]+|\.(?![0-9])", name):
+        found = _NAMED.fullmatch(word)
+        if found and found[1] in _MAKERS and (found[2] or len(found[1]) > 1):
+            return _MAKERS[found[1]]
+    return None
 
 
 def spread(

@@ -105,7 +105,7 @@ def _one_family(debate: Debate, turns: Sequence[Turn], cast: Sequence[Vote]) -> 
     judged = _judges(debate, turns)
     voted = {model for vote in cast for model in vote.models}
     spoke = _spoke(debate, turns)
-    families = {family(model) for model in (*spoke, *voted)}
+    families = {family(model, debate.rules.edition) for model in (*spoke, *voted)}
     if len(families) != 1 or not spoke or not (voted or judged):
         return []
     who, kin = "The jury" if voted else f"The {judged[0].name}", families.pop()

@@ -133,17 +133,17 @@ def _jury(debate: Debate, turns: Sequence[Turn], cast: Sequence[Vote]) -> Row | 
         "margin": count.margin,
         "swapConsistent": _share(sum(not vote.flipped for vote in twice), len(twice)),
         "agreement": _share(most, count.valid),
-        "jurors": [_juror(vote) for vote in cast],
+        "jurors": [_juror(vote, debate.rules.edition) for vote in cast],
         "overlaps": overlaps(debate, turns, cast),
     }
 
 
-def _juror(vote: Vote) -> Row:
+def _juror(vote: Vote, edition: int) -> Row:
     return {
         "id": vote.juror,
         "name": vote.name,
         "model": vote.model,
-        "family": family(vote.model),
+        "family": family(vote.model, edition),
         "alone": vote.alone,
         "choice": vote.choice,
         "swapped": vote.swapped,

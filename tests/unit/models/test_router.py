@@ -108,10 +108,18 @@ def test_one_key_that_reaches_several_families_spreads_seats_over_them() -> None
     ("model", "made_by"),
     [("openai:gpt-5", "openai"), ("openrouter:anthropic/claude-sonnet-5.5", "claude"),
      ("groq:openai/gpt-oss-120b", "openai"), ("local:qwen2.5:7b", "qwen"), ("corp:big", "corp"),
-     ("local", "local"), (UNDERSTUDY, "local")],
+     ("local", "local"), (UNDERSTUDY, "local"), ("azure:o3-mini", "openai"),
+     ("local:phi4:14b", "microsoft"), ("ollama:smollm2", "hugging face"),
+     ("mistral:codestral-latest", "mistral"), ("bedrock:amazon.nova-pro-v1:0", "amazon"),
+     ("local:dolphin3", "local"), ("corp:o", "corp"), ("corp:nova-lite", "amazon")],
 )  # fmt: skip
 def test_a_family_is_who_made_a_model_not_who_serves_it(model: str, made_by: str) -> None:
     assert family(model) == made_by
+
+
+def test_debates_from_before_keep_the_families_that_they_were_filed_with() -> None:
+    assert (family("azure:o3", 6), family("local:phi4", 6)) == ("azure", "local")
+    assert family("local:qwen2.5:7b", 6) == "qwen"
 
 
 def test_an_unknown_provider_of_a_council_keeps_its_model_if_a_server_can_be_asked_for_it() -> None:
