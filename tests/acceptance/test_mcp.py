@@ -18,6 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from moot.mcp.tool_server import PATH, Server, over_http
 from moot.settings import Settings
+from moot.testing.speaker import ScriptedSpeaker
 from tests import clients
 from tests.acceptance.test_http import Cast
 from tests.integration import councils
@@ -429,3 +430,29 @@ def test_a_council_of_ten_minutes_through_a_client_with_a_limit_of_one(tmp_path:
     for number in range(times):
         go(use(number), within=2000)
     print(f"{times} of {times} councils of ten minutes")
+
+
+@pytest.mark.sqlite_only
+def test_an_answer_that_takes_longer_than_a_call_is_paid_for_once(tmp_path: Path) -> None:
+    """Whether the call comes back without it, or its client gives up and asks again."""
+
+    async def use() -> None:
+        speaker = ScriptedSpeaker()
+        async with (
+            engine(Settings(home=tmp_path, model=MODEL), speaker) as service,
+            Client(Server(service)) as client,
+        ):
+            made = await service.create("m", format="duel")
+            await service.wait(made.id)
+            speaker._seconds, before = 33.0, len(speaker.calls)
+            asked = {"id": made.id, "question": "Who won?"}
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(10):
+                    await call(client, "ask_debate", **asked)
+            told = await call(client, "ask_debate", **asked, seconds=10)
+            assert (told["status"], told["answer"]) == ("asking", "")
+            told = await call(client, "ask_debate", **asked)
+            assert (told["status"], told["number"]) == ("answered", 1)
+            assert len(speaker.calls) == before + 1
+
+    go(use(), within=2000)

@@ -6,9 +6,10 @@ from contextlib import aclosing
 
 from moot.core.debate import Debate
 from moot.core.events import StatusChanged, TurnCommitted
+from moot.core.followups import Followup
 from moot.core.status import FINAL
 from moot.mcp.tool_shapes import Standing
-from moot.ports import Moot
+from moot.ports import Moot, Once
 
 Tell = Callable[[int, int, str], Awaitable[None]]
 """Takes the turns that are done, how many there will be, and who has just spoken."""
@@ -62,3 +63,28 @@ async def _follow(moot: Moot, debate: Debate, tell: Tell) -> None:
                 await tell(done, debate.total, f"{event.turn.name}, {event.turn.stage}")
             elif isinstance(event, StatusChanged) and event.waiting_for:
                 return
+
+
+class Questions:
+    """Questions about debates. They are answered even if the call that asked has ended: they are
+    paid for."""
+
+    def __init__(self, moot: Moot) -> None:
+        self._moot = moot
+        self._asked: dict[tuple[str, str], asyncio.Task[Followup]] = {}
+
+    async def ask(
+        self, debate_id: str, question: str, seconds: float, once: Once | None
+    ) -> Followup | None:
+        """What was answered; None if it is not after so many seconds. Who then asks the same waits
+        for the same answer."""
+        place = debate_id, question
+        task = self._asked.get(place)
+        if task is None or (task.done() and (task.cancelled() or task.exception())):
+            asking = self._moot.ask(debate_id, question, once=once)
+            task = self._asked[place] = asyncio.ensure_future(asking)
+        await asyncio.wait((task,), timeout=seconds)
+        if not task.done():
+            return None
+        self._asked.pop(place, None)
+        return task.result()

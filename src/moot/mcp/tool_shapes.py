@@ -84,7 +84,7 @@ class Answered(TypedDict):
     """A question about a debate that has ended, and what was answered."""
 
     number: Annotated[int, Field(description="1, 2, 3 … in its debate.")]
-    status: str
+    status: Annotated[str, Field(description="answered, failed, or asking: ask the same again.")]
     answer: Annotated[str, Field(description="With [12] for turn 12, [S1.14] for a passage.")]
     model: str
     verified: Annotated[int, Field(description="Citations and quotes that hold.")]

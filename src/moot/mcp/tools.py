@@ -12,11 +12,12 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from moot.core.debate import Debate
+from moot.core.followups import Followup
 from moot.core.request import MAX_MOTION
 from moot.core.sources import MAX_UPLOADS
 from moot.core.status import Status
 from moot.errors import InputError, MootError, NotFoundError, StateError
-from moot.mcp.following import rests, standing, waited
+from moot.mcp.following import Questions, rests, standing, waited
 from moot.mcp.tool_shapes import (
     Answered,
     CouncilRun,
@@ -74,6 +75,7 @@ class Tools:
 
     def __init__(self, moot: Moot) -> None:
         self._moot = moot
+        self._questions = Questions(moot)
 
     def add_to(self, server: MCPServer[Any]) -> None:
         tools: list[tuple[Callable[..., Awaitable[Any]], str, ToolAnnotations]] = [
@@ -187,13 +189,20 @@ class Tools:
         ctx: Request,
         id: Id,  # noqa: A002
         question: Annotated[str, Field(description="What to know of it.", max_length=4000)],
+        seconds: Seconds = 45.0,
         key: Key = None,
     ) -> Answered:
         """Ask about a debate that has ended: a model answers from its transcript and sources, with
-        citations that are checked. It takes one or two calls."""
+        citations that are checked. It takes one or two calls.
+
+        If it takes longer than a call may, the status is `asking`: ask the same again, and it waits
+        for that answer.
+        """
         debate_id = await self._moot.resolve(id)
         once = _once(key, {"ask": question, "debate": debate_id})
-        found = await self._moot.ask(debate_id, question, once=once)
+        found = await self._questions.ask(debate_id, question, seconds, once)
+        if found is None:
+            found = Followup(0, question, "", "asking", asked_at="")
         return {
             "number": found.number,
             "status": found.status,
