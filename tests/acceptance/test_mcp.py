@@ -218,6 +218,8 @@ def test_a_person_fills_in_the_fields_of_a_council(tmp_path: Path) -> None:
             waited = await call(client, "wait_debate", id=made["id"])
             asked = waited["asked"]
             assert (waited["waiting_for"], asked["seat"]) == ("analyst", "analyst")
+            result = await call(client, "get_result", id=made["id"])
+            assert "waits for Analyst, a person" in result["answer"]
             telling = {"id": made["id"], "seat": "analyst", "key": "mine"}
             assert "`answer`" in await refused(client, "say", text="Yes.", **telling)
             answer = {one["name"]: filled(one) for one in asked["fields"] if one["required"]}

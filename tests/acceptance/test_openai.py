@@ -290,7 +290,8 @@ def test_tokens_hosts_and_origins_are_checked_and_told_in_openais_shape(tmp_path
             assert answer.json()["error"]["message"]
         form = server.http.post("/v1/chat/completions", data={"model": "moot/duel"})
         assert (form.status_code, "error" in form.json()) == (415, True)
-        assert "error" in server.http.get("/v1/nothing").json()
+        with pytest.raises(openai.NotFoundError, match="POST /v1/chat/completions"):
+            right.responses.create(model="moot/duel", input="Should we?")
         assert server.http.get("/debates").json()["items"] == []
         wrong.close()
         right.close()

@@ -10,6 +10,10 @@ from moot.core.times import seconds
 
 PREFIX = "/v1/"
 OWNER = "moot"
+ROUTES = (
+    "moot has GET /v1/models and POST /v1/chat/completions. A client that asks for anything else, "
+    "such as the Responses API, can usually be set to chat completions."
+)
 _CODES = {401: "invalid_api_key", 404: "not_found", 429: "rate_limit_exceeded"}
 """What OpenAI calls an error, where clients look at that."""
 

@@ -190,6 +190,8 @@ def _http(request: Request, error: HTTPException) -> Response:
         405: f"{request.method} is not possible here; the header Allow says what is.",
     }
     detail = details.get(error.status_code, str(error.detail))
+    if error.status_code == 404 and request.url.path.startswith(openai_shapes.PREFIX):
+        detail = openai_shapes.ROUTES
     headers = dict(error.headers) if error.headers else {}
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_methods(request))

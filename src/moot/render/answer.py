@@ -44,6 +44,8 @@ def unanswered(debate: Debate, link: str = "") -> str | None:
         return f"The debate is {debate.status}. {debate.failure.message}{where}"
     if debate.status == "paused":
         return f"A person paused the debate before its end; it can be resumed.{where}"
+    if debate.waiting_for:
+        return f"The debate waits for {debate.seat(debate.waiting_for).name}, a person.{where}"
     if debate.status in FINAL:
         return f"The debate was {debate.status} before its end.{where}"
     return f"The debate is still {debate.status}.{where}"
