@@ -5,6 +5,7 @@ import asyncio
 import json
 import os
 import random
+import socket
 import sys
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
@@ -22,7 +23,7 @@ from moot.testing.speaker import ScriptedSpeaker
 from tests import clients
 from tests.acceptance.test_http import Cast
 from tests.integration import councils
-from tests.patience import seconds
+from tests.patience import seconds, until
 from tests.served import Served, served
 from tests.stress import STRESS
 from tests.virtual import MODEL, engine, go
@@ -339,6 +340,21 @@ def test_behind_a_proxy_the_page_is_where_the_caller_came_from(server: Served) -
     for scheme in ("http", "https"):
         told = post(server, calling, **{"X-Forwarded-Proto": scheme}).text
         assert f"{scheme}://127.0.0.1:{server.port}/d/{known}" in told
+
+
+def test_who_hangs_up_in_the_middle_of_a_request_is_no_error_of_ours(
+    server: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "moot.http")
+    for path in (PATH, "/v1/chat/completions", "/debates"):
+        with socket.create_connection(("127.0.0.1", server.port)) as half:
+            half.sendall(
+                f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n"
+                "Accept: application/json, text/event-stream\r\n"
+                "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{".encode()
+            )
+        until(lambda path=path: f"POST {path} 400" in caplog.text)
+    assert [one for one in caplog.records if one.levelname not in ("INFO", "DEBUG")] == []
 
 
 def fuzzed(chance: random.Random, depth: int = 0) -> Any:

@@ -206,6 +206,7 @@ class Body:
         self._receive = receive
         self._size = 0
         self._whole = False
+        self._expected = scope["method"] in ("POST", "PUT", "PATCH")
         self._most, self._seconds = MAX_BODY, BODY_SECONDS
         if scope["method"] == "POST" and scope["path"] in UPLOADS:
             self._most, self._seconds = UPLOADS[scope["path"]], FORM_SECONDS
@@ -222,6 +223,8 @@ class Body:
                 message = await self._receive()
         except TimeoutError:
             raise ProblemError(408, f"The body did not come within {self._seconds:g} s.") from None
+        if self._expected and message["type"] == "http.disconnect":  # no error of the service's
+            raise ProblemError(400, "The client hung up before its request was whole.")
         self._whole = not message.get("more_body", False)
         self._size += len(message.get("body", b""))
         if self._size > self._most:
