@@ -29,6 +29,7 @@ from moot.core.debate import Usage
 from moot.core.limits import thinking
 from moot.core.prompts import Message, estimate, size
 from moot.models import failures
+from moot.models.asides import Aside
 from moot.models.connection import Exchange, hanging_up
 from moot.models.failures import Failures, interrupted
 from moot.models.payload import Thinking, in_words, prompt, settings, shape, takes_system, way
@@ -59,6 +60,7 @@ class _Heard:
     unseen: int = 0  # those, and the ones of a tool's input
     pieces: list[str] = field(default_factory=list[str])
     length: int = 0
+    aside: Aside = field(default_factory=Aside)  # thoughts within the text
     over: bool = False  # more text came than was asked for, and we hung up
     stream: StreamedResponse | None = None
 
@@ -126,6 +128,9 @@ async def _read(line: Line, call: Call, say: Say, heard: _Heard, budget: Thinkin
             if not piece and not unseen:
                 continue
             if piece:
+                piece, aside = heard.aside.hear(piece)
+                thoughts, unseen = thoughts + aside, unseen + aside
+            if piece:
                 heard.silence = call.seconds
             heard.alive = clock()
             call.allow(heard.silence)
@@ -140,6 +145,10 @@ async def _read(line: Line, call: Call, say: Say, heard: _Heard, budget: Thinkin
             heard.pieces.append(piece)
             if call.schema is None:  # pieces of JSON are not for people
                 say(piece)
+    if rest := heard.aside.rest():
+        heard.pieces.append(rest)
+        if call.schema is None:
+            say(rest)
 
 
 def _read_event(event: ModelResponseStreamEvent) -> tuple[str, int, int]:
