@@ -16,6 +16,7 @@ from moot.errors import (
 from moot.models.providers import Providers
 from moot.models.router import Router
 from moot.testing.provider_calls import KEY, SCHEMA, call, fails, nothing, talking
+from moot.testing.wires import wire_server
 from moot.testing.wires.wire_server import Answer, Request, Wire
 
 OBJECTIONS = {  # a part of the body, and how services refuse it
@@ -127,5 +128,27 @@ def test_what_a_service_says_tells_why_it_refused() -> None:
                 assert type(error) is kind, words
                 assert "foo" not in error.message
             assert len(server.requests) == len(SAID)
+
+    asyncio.run(work())
+
+
+def test_tokens_that_are_told_with_every_piece_are_not_added_up() -> None:
+    async def work() -> None:
+        async with Wire() as server, served(server) as router:
+            reply = await router.speak(call(f"{ROW}:wire-counting"), nothing)
+            told = reply.usage.input_tokens, reply.usage.output_tokens
+            assert told == (wire_server.INPUT_TOKENS, wire_server.OUTPUT_TOKENS)
+            assert server.requests[-1].body["stream_options"] == {"include_usage": True}
+
+    asyncio.run(work())
+
+
+def test_thoughts_within_the_text_are_not_said() -> None:
+    async def work() -> None:
+        async with Wire() as server, served(server) as router:
+            said: list[str] = []
+            reply = await router.speak(call(f"{ROW}:wire-aside"), said.append)
+            assert reply.text == "".join(said) == "The " + "".join(wire_server.PIECES)
+            assert reply.usage.thinking_tokens > 0
 
     asyncio.run(work())

@@ -1,10 +1,10 @@
 """Any service with OpenAI's chat completions: local servers, and most other vendors."""
 
-from typing import Any, cast
+from typing import Any
 
 from httpx2 import AsyncClient
 from openai import AsyncOpenAI, omit
-from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
@@ -12,13 +12,15 @@ from moot.models.payload import UNCOUNTED
 from moot.models.providers import Vendor
 from moot.models.vendors import Make
 
+_LATEST = OpenAIChatModelSettings(openai_continuous_usage_stats=True)
+"""Some services tell the tokens so far with every piece: the latest count holds, not their sum."""
+
 
 class _Chat(OpenAIChatModel):
     def _get_stream_options(self, model_settings: Any) -> Any:
-        """What asks for the tokens that a stream took; some services refuse a call with it."""
-        if model_settings.get(UNCOUNTED):
-            return omit
-        return cast(Any, super()._get_stream_options(model_settings))
+        """What asks for the tokens that a stream took; some services refuse a call with it, and
+        none is asked to count with every piece."""
+        return omit if model_settings.get(UNCOUNTED) else {"include_usage": True}
 
 
 def connect(vendor: Vendor, key: str, url: str, http: AsyncClient) -> Make:
@@ -32,4 +34,4 @@ def connect(vendor: Vendor, key: str, url: str, http: AsyncClient) -> Make:
         openai_chat_streaming_requires_finish_reason=True,  # else a stream cut half-way looks whole
     )
     provider = OpenAICompatibleProvider(vendor.name, openai_client=client, profile=profile)
-    return lambda name: _Chat(name, provider=provider)
+    return lambda name: _Chat(name, provider=provider, settings=_LATEST)

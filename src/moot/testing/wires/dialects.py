@@ -307,14 +307,19 @@ class Local(Counted):
 
     def after(self, reason: str) -> Iterator[bytes]:
         yield self.chunk({}, reason)
+        yield self.counted(self.told)
+        yield _sse("[DONE]")
+
+    def counted(self, told: int) -> bytes:
+        """The tokens so far."""
         usage: Json = {
             "prompt_tokens": INPUT_TOKENS,
-            "completion_tokens": self.told,
-            "total_tokens": INPUT_TOKENS + self.told,
+            "completion_tokens": told,
+            "total_tokens": INPUT_TOKENS + told,
         }
         if self.reasoned:
             usage["completion_tokens_details"] = {"reasoning_tokens": self.reasoned}
-        yield _sse(
+        return _sse(
             {
                 "id": "chat_1",
                 "object": "chat.completion.chunk",
@@ -324,7 +329,6 @@ class Local(Counted):
                 "usage": usage,
             }
         )
-        yield _sse("[DONE]")
 
     def failure(self) -> bytes:
         return _sse(self.error(500))

@@ -20,6 +20,7 @@ from moot.testing.wires.dialects import (
     Bedrock,
     Dialect,
     Json,
+    Local,
     Ollama,
     canary,
 )
@@ -253,6 +254,21 @@ class Wire:
         thoughts = [dialect.thought("Hm, "), dialect.thought("let me see.")]
         answer = [*map(dialect.piece, PIECES), *dialect.after("stop")]
         await _stream(writer, dialect, [*dialect.before(), *thoughts, *answer])
+
+    async def _counting(self, dialect: Dialect, _: Request, writer: asyncio.StreamWriter) -> None:
+        """After each piece, the tokens so far."""
+        assert isinstance(dialect, Local)
+        pieces = [
+            event
+            for number, text in enumerate(PIECES)
+            for event in (dialect.piece(text), dialect.counted(number))
+        ]
+        await _stream(writer, dialect, [*dialect.before(), *pieces, *dialect.after("stop")])
+
+    async def _aside(self, dialect: Dialect, _: Request, writer: asyncio.StreamWriter) -> None:
+        """Thoughts in the text itself, between tags, and then the answer."""
+        words = ("\n<th", "ink>Hm, ", "let me see.</thi", "nk>\n\nThe ", *PIECES)
+        await _stream(writer, dialect, _events(dialect, words, "stop"))
 
     async def _length(self, dialect: Dialect, _: Request, writer: asyncio.StreamWriter) -> None:
         await _stream(writer, dialect, _events(dialect, PIECES, "length"))
