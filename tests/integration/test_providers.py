@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
-from moot.errors import ProviderAuthError, ProviderUnavailableError
+from moot.errors import (
+    ProviderAuthError,
+    ProviderUnavailableError,
+    ProviderUnknownModelError,
+)
 from moot.models.endpoints import FILE, load
 from moot.models.providers import LOCAL, VENDORS, Providers
 from moot.models.router import Router
@@ -26,6 +30,9 @@ models = ["big"]
 prices = {{big = {{input = 2.0, output = 8.0}}}}
 [attic]
 base_url = "{url}"
+[bare]
+base_url = "{url}"
+key_env = "BARE_KEY"
 """
 
 
@@ -77,7 +84,8 @@ def test_several_servers_and_own_endpoints_speak_beside_each_other(tmp_path: Pat
         async with Wire() as one, Wire() as other:
             (tmp_path / FILE).write_text(OWN.format(url=one.url(LOCAL)))
             urls = {"vllm": one.url(LOCAL), "lmstudio": other.url(LOCAL)}
-            known = Providers({"corp": key_of("corp")}, urls, table=load(tmp_path))
+            keys = {name: key_of(name) for name in ("corp", "bare", "azure")}
+            known = Providers(keys, urls, table=load(tmp_path))
             router = Router(known, Understudy())
             try:
                 paid = await spoken(router, "corp")
@@ -86,6 +94,9 @@ def test_several_servers_and_own_endpoints_speak_beside_each_other(tmp_path: Pat
                 price = usage.input_tokens * 2e-6 + usage.output_tokens * 8e-6
                 assert usage.cost_usd == pytest.approx(price)
                 assert one.requests[-1].headers["authorization"] == f"Bearer {key_of('corp')}"
+                assert (await spoken(router, "bare")).model == "bare:tiny", "the first it lists"
+                with pytest.raises(ProviderUnknownModelError, match="Write azure:NAME"):
+                    await spoken(router, "azure")
                 free = await spoken(router, "attic")
                 assert (free.model, free.usage.cost_usd) == ("attic:tiny", 0.0)
                 assert (await spoken(router, "vllm")).model == "vllm:tiny"

@@ -566,6 +566,22 @@ def test_importing_the_router_loads_no_vendor() -> None:
     assert child.stdout.strip() == "[]"
 
 
+@pytest.mark.stress
+def test_several_vendors_may_be_loaded_at_once() -> None:
+    """As `moot doctor --live` does: cards and clients are made in threads of their own."""
+    script = (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from moot.models import cards, providers, router\n"
+        "rows = [providers.VENDORS[name] for name in ('openai', 'claude', 'gemini')] * 2\n"
+        "with ThreadPoolExecutor(9) as pool:\n"
+        "    made = [pool.submit(cards.vendor_card, row, row.model) for row in rows]\n"
+        "    made += [pool.submit(router._load_clients, providers.Providers()) for _ in range(3)]\n"
+        "    assert all(one.result() for one in made)\n"
+    )
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", script], check=True)
+
+
 def test_a_warm_router_has_loaded_the_vendors_that_have_a_key_and_called_none() -> None:
     async def main() -> None:
         async with Wire() as server:

@@ -2,8 +2,10 @@
 can think."""
 
 import re
+import threading
+from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,9 @@ from moot.core.format import Effort
 from moot.models.providers import LOCAL, Vendor
 from moot.ports import ModelCard
 
+importing = threading.RLock()
+"""Held while a part of pydantic-ai is imported: two threads inside one package's imports can meet
+half-made modules."""
 UNKNOWN_WINDOW = 128_000  # of a vendor's model that the price list does not have
 LOCAL_WINDOW = 8_192  # of a local server that does not tell
 SMALL_BYTES = 4 << 30  # of weights; a model with fewer needs care, see models/local/small.py
@@ -55,8 +60,7 @@ def _least(row: Vendor, name: str) -> Effort | None:
         maker, name = (found[1], found[2]) if found else ("", name)
     if not maker:
         return _thinker(name)
-    known = import_module(f"pydantic_ai.profiles.{maker}")  # loaded before its first call
-    profile: dict[str, Any] = getattr(known, f"{maker}_model_profile")(name)
+    profile: dict[str, Any] = _profiles(maker)(name)
     if not profile.get("supports_thinking"):
         return None
     if not profile.get("thinking_always_enabled"):
@@ -64,6 +68,14 @@ def _least(row: Vendor, name: str) -> Effort | None:
     efforts = profile.get("openai_reasoning_efforts", {"low"})
     taken: list[Effort] = [ours for theirs, ours in _LEAST if theirs in efforts]
     return taken[0] if taken else "high"
+
+
+@cache
+def _profiles(maker: str) -> Callable[[str], dict[str, Any]]:
+    """What the library knows of a maker's models."""
+    with importing:
+        known = import_module(f"pydantic_ai.profiles.{maker}")
+    return getattr(known, f"{maker}_model_profile")
 
 
 def _thinker(name: str) -> Effort | None:

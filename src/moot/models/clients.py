@@ -15,13 +15,13 @@ from pydantic_ai.models import Model
 
 from moot.errors import ProviderAbsentError, ProviderAuthError
 from moot.extras import install
+from moot.models.cards import importing
 from moot.models.connection import http_client
 from moot.models.providers import Providers, Vendor, with_path
 from moot.models.vendors import Make
 from moot.models.vendors.ollama import Translator
 
 _MODELS_KEPT = 128  # names come from requests, so they must not pile up
-_importing = threading.Lock()  # two threads inside one package's imports can meet half-made modules
 
 
 class Clients:
@@ -73,7 +73,7 @@ class Clients:
     def _prepare(
         self, place: str, vendor: Vendor, url: str, key: str, windows: Mapping[str, int] | None
     ) -> None:
-        with _importing:
+        with importing:
             if place in self._make:
                 return
             http = self.http(local=vendor.local)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 
 from moot.core.effort import bare
-from moot.errors import ProviderAuthError
+from moot.errors import ProviderAuthError, ProviderUnknownModelError
 from moot.models import cards
 from moot.models.clients import key_of, url_of
 from moot.models.listing import OTHER, Client, Listed, Listing, Listings, has_list
@@ -65,6 +65,17 @@ class Catalogue:
             return nearest(name, list(server.windows) if server else [])
         listed = [one.name for one in (await self._listed(vendor)).models]
         return nearest(name, listed or await asyncio.to_thread(_known, vendor))
+
+    async def first(self, vendor: Vendor) -> str:
+        """What the name of a provider alone means that has no model of its own: the first that an
+        endpoint of the user's lists. Elsewhere, lists also have what one cannot call."""
+        listed = () if vendor.url else (await self._listed(vendor)).models
+        if not listed:
+            raise ProviderUnknownModelError(
+                f"{vendor.opening} has no model that its name alone means. "
+                f"Write {vendor.name}:NAME for this speaker."
+            )
+        return listed[0].name
 
     def _is_set(self, vendor: Vendor) -> bool:
         own = not vendor.url  # out of the user's file

@@ -27,7 +27,7 @@ from moot.errors import (
     ProviderUnavailableError,
     ProviderUnknownModelError,
 )
-from moot.models.cards import UNKNOWN_WINDOW, known_names, local_card, vendor_card
+from moot.models.cards import UNKNOWN_WINDOW, importing, known_names, local_card, vendor_card
 from moot.models.local.embedded import Embedded
 from moot.models.local.servers import LocalServer, Server
 from moot.models.local.small import retold
@@ -359,6 +359,7 @@ class Router:
             known = self._server(vendor).known
             if known and known.kind == "Ollama":
                 windows = await self._ollama_windows(base_url, name)
+        name = name or await (await self._offering()).first(vendor)
         clients = await self._load()
         from moot.models.speak import Line
 
@@ -511,7 +512,8 @@ def _served(provider: str, server: Server | None) -> tuple[str, ...]:
 
 
 def _load_clients(providers: Providers) -> "Clients":
-    import_module("moot.models.speak")  # so that who asks for it later finds it loaded
-    from moot.models.clients import Clients
+    with importing:
+        import_module("moot.models.speak")  # so that who asks for it later finds it loaded
+        from moot.models.clients import Clients
 
     return Clients(providers)
