@@ -144,10 +144,18 @@ class Table:
             return wrong
         known = [one for row in self for one in (row.name, *row.aliases)]
         nearest = difflib.get_close_matches(provider.lower(), known, 1, cutoff=0.0)[0]
-        return (
-            f'There is no provider "{provider}"; the nearest is {nearest}. '
-            f'A model is "provider:name", and the providers are {", ".join(self.rows)}.'
-        )
+        said = f'There is no provider "{provider}"; the nearest is {nearest}. '
+        if maker := self._maker(provider):
+            said = f'There is no provider "{provider}". Do you mean {maker.name}:{provider}? '
+        rest = "".join(f" {wrong}" for name, wrong in self.problems.items() if "." in name)
+        providers = ", ".join(self.rows)
+        return f'{said}A model is "provider:name", and the providers are {providers}.{rest}'
+
+    def _maker(self, name: str) -> Vendor | None:
+        """Whose model a name without a provider may be: gpt-5 is like gpt-6-luna."""
+        kind, dash, _ = name.lower().partition("-")
+        offered = ((row, one.partition(":")[2]) for row in self for one in row.offered if dash)
+        return next((row for row, one in offered if one.lower().startswith(f"{kind}-")), None)
 
 
 def read(text: str) -> dict[str, Vendor]:

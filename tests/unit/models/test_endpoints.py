@@ -50,6 +50,25 @@ def test_an_endpoint_is_a_provider_like_any_other(tmp_path: Path) -> None:
     assert load(tmp_path)["corp"].address == table["corp"].address, "a bare host means its /v1"
 
 
+def test_a_file_that_cannot_be_read_is_told_of_where_its_endpoint_is_named(tmp_path: Path) -> None:
+    write(tmp_path, GOOD + "[broken")
+    with pytest.raises(InputError, match=r"providers\.toml cannot be read"):
+        load(tmp_path).normalize("corp")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("gpt-5", "openai:gpt-5"),
+        ("Claude-Opus-4", "claude:Claude-Opus-4"),
+        ("grok-4", "xai:grok-4"),
+    ],
+)
+def test_a_model_without_its_provider_is_recognized(name: str, meant: str) -> None:
+    with pytest.raises(InputError, match=f"Do you mean {meant}"):
+        VENDORS.normalize(name)
+
+
 def test_a_key_is_read_from_the_variable_that_the_file_names_and_is_masked(tmp_path: Path) -> None:
     write(tmp_path, GOOD)
     settings = Settings.model_validate({"home": tmp_path, "CORP_LLM_KEY": "sk-canary-7f3a"})
