@@ -23,7 +23,7 @@ from moot.stations.station import Conversation
 from tests.crash.weeks import Studio, minutes_of, studio
 from tests.stress import STRESS
 
-STATIONS = 50 if STRESS else 25
+STATIONS = 50 if STRESS else 12
 WEEKS = timedelta(weeks=5 if STRESS else 2)
 BEGIN = datetime(2027, 3, 5, tzinfo=UTC)
 """Two weeks from here hold New York's spring; five, Berlin's too, and autumn in Australia."""

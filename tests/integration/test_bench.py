@@ -11,6 +11,7 @@ from tests import patience
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.stress("test_the_quick_benchmark_of_the_stream_delivers_all")
 def test_the_quick_benchmark_runs() -> None:
     done = patience.run([sys.executable, "-m", "bench.run", "--quick"], cwd=ROOT)
     assert "Traceback" not in done.stderr, done.stderr

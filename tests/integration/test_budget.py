@@ -37,6 +37,7 @@ from moot.models.understudy import Understudy
 from moot.outcome import packet
 from moot.ports import Call, ModelCard, Reply, Say
 from moot.settings import Settings
+from tests.stress import STRESS
 from tests.unit.core.test_schedule_properties import debates
 from tests.virtual import MODEL, engine, go, until
 
@@ -252,7 +253,7 @@ def test_every_budget_ends_in_an_outcome_on_some_rung(settings: Settings) -> Non
             assert not whole.debate.degraded
             found: list[tuple[int, str | None]] = []
             smallest = await least(service, "max_total_tokens", jury={"size": 5})
-            for step in range(1, 47):
+            for step in range(1, 47, 1 if STRESS else 3):
                 budget = whole.used * step // 32  # the verdict might have longer ballots to read
                 limits = {"max_total_tokens": budget}
                 if budget < smallest:
@@ -284,7 +285,14 @@ def over_turns(over: Ended) -> int:
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize("format_", ["duel", "classic", "standard", "jury", "redteam"])
+@pytest.mark.parametrize(
+    "format_",
+    ["jury", "duel"]
+    + [
+        pytest.param(one, marks=pytest.mark.stress("duel"))
+        for one in ("classic", "standard", "redteam")
+    ],
+)
 def test_so_does_every_format_with_a_jury(settings: Settings, format_: str) -> None:
     async def scene() -> None:
         async with engine(settings, Metered()) as service:
@@ -295,7 +303,7 @@ def test_so_does_every_format_with_a_jury(settings: Settings, format_: str) -> N
             assert not whole.told
             kinds: set[str | None] = set()
             smallest = await least(service, "max_cost_usd", **asked)
-            for step in range(2, 31):
+            for step in range(2, 31, 1 if STRESS else 3):
                 budget = max(whole.debate.usage.cost_usd * step / 30, smallest)
                 over = await held(service, **asked, limits={"max_cost_usd": budget})
                 assert over.debate.usage.cost_usd <= budget + 1e-12
@@ -316,7 +324,7 @@ def test_a_stage_that_sums_up_is_kept_if_it_fits(settings: Settings) -> None:
         async with engine(settings, Metered()) as service:
             whole = await held(service)
             kept: set[tuple[str, ...]] = set()
-            for step in range(20, 80, 2):
+            for step in range(20, 80, 2 if STRESS else 4):
                 limits = {"max_total_tokens": whole.used * step // 80}
                 over = await held(service, limits=limits)
                 check_outcome(over)
@@ -355,7 +363,7 @@ def test_a_budget_holds_while_ballots_fail(
             whole = await held(service, format_, **asked)
             assert whole.debate.status == "completed"
             told: set[str] = set()
-            for step in range(2, 26):
+            for step in range(2, 26, 1 if STRESS else 3):
                 limits = {"max_total_tokens": whole.used * step // 24}
                 over = await held(service, format_, **asked, limits=limits)
                 assert over.used <= limits["max_total_tokens"]

@@ -37,7 +37,7 @@ from tests import forked
 from tests.integration.councils import council_speaker
 from tests.stress import STRESS
 
-SEEDS = 500 if STRESS else 190  # of mutations: each kind ten times
+SEEDS = 500 if STRESS else 95  # of mutations: each kind five times
 COUNCIL = {"problem": "Should we ship — “now”?", "outputType": "decision", "constraints": ["cheap"]}
 BOOKKEEPING = {"key", "fence", "lease_owner", "lease_until", "open_calls"}
 

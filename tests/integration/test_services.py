@@ -212,6 +212,7 @@ def test_of_the_file():
 """
 
 
+@pytest.mark.stress("test_no_test_finds_the_databases_of_whoever_runs_it")
 def test_each_test_has_a_database_of_its_own_or_its_modules(tmp_path: Path) -> None:
     (tmp_path / "test_small.py").write_text(SMALL)
     words = ["-p", "tests.conftest", "-p", "no:cacheprovider", "--import-mode=importlib"]

@@ -69,22 +69,21 @@ def list_(
     from moot.ports import Search
 
     statuses, on_air = _statuses(status or [])
-    text = " ".join([*(words or []), query]).strip()
     search = Search(
-        statuses, format_, text, limit=limit, broadcasting=on_air,
-        outcomes=_outcomes(outcome or []), model=model or None, tags=labels.tags(tag or []),
-        archived=True if archived else None if all_ else False, min_cost=min_cost,
-        max_cost=max_cost,
+        statuses, format_, " ".join([*(words or []), query]).strip(), limit=limit,
+        broadcasting=on_air, outcomes=_outcomes(outcome or []), model=model or None,
+        tags=labels.tags(tag or []), archived=True if archived else None if all_ else False,
+        min_cost=min_cost, max_cost=max_cost,
     )  # fmt: skip
     found = ask(lambda moot: _found(moot, search))
     if json:
         print_json([_listed(debate, line) for debate, line, _ in found])
     elif found:
         _print(found)
+    elif search == Search(limit=limit, archived=None if all_ else False):
+        typer.echo('No debates yet. Start one:  moot run "Should we …?"')
     else:
-        everything = search == Search(limit=limit, archived=search.archived) and not archived
-        start = 'No debates yet. Start one:  moot run "Should we …?"'
-        typer.echo(start if everything else "No debates match.")
+        typer.echo("No debates match.")
 
 
 def _listed(debate: "Debate", line: "Line") -> dict[str, object]:

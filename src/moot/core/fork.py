@@ -49,10 +49,7 @@ def forked(
 ) -> Debate:
     """The new debate, of which `said` are the first turns. It reads `sources` beside those that the
     other one read, which keep their numbers."""
-    if any(stage.past for stage in known.rules.stages):
-        raise StateError("This debate only judges another one. Fork that one, or judge it again.")
-    if unknown := sorted(set(changes) - set(CHANGES)):
-        raise InputError(f"There is no change {unknown[0]!r}.", f"changes.{unknown[0]}")
+    _check_can_fork(known, changes)
     warnings = list(known.warnings)
     seats, host = _cast(known, changes, normalize, warnings, cards)
     chosen = request.options_of(known.rules, {**known.options, **(changes.get("options") or {})})
@@ -97,6 +94,13 @@ def forked(
     made = made.but(cursor=schedule.rebuild(made, said))
     _check_course(made, spoken)
     return request.warned(made.but(total=schedule.total(made)), cards)
+
+
+def _check_can_fork(known: Debate, changes: Mapping[str, Any]) -> None:
+    if any(stage.past for stage in known.rules.stages):
+        raise StateError("This debate only judges another one. Fork that one, or judge it again.")
+    if unknown := sorted(set(changes) - set(CHANGES)):
+        raise InputError(f"There is no change {unknown[0]!r}.", f"changes.{unknown[0]}")
 
 
 def _check_not_voted(jury: Jury | None, said: Sequence[Turn]) -> None:
