@@ -671,8 +671,9 @@ def _meant(path: Sequence[int | str]) -> str:
 
 
 def to_json(rules: Format) -> str:
-    """The format as one canonical line of JSON, for keeping beside a debate."""
-    return json.dumps(rules.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+    """The format as one line of JSON, for keeping beside a debate. The order stays: a model fills in
+    the fields of an answer in theirs, the reasons before the conclusion."""
+    return json.dumps(rules.model_dump(mode="json"), ensure_ascii=False)
 
 
 def shown(rules: Format) -> dict[str, Any]:

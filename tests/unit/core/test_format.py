@@ -182,3 +182,12 @@ def test_every_choice_that_is_accepted_can_be_made_as_models_write_it(choices: l
 
 def _choosing(choices: list[str]) -> str:
     return GOOD + OWN[: OWN.index("[outcome]")].replace('["Go", "Wait"]', json.dumps(choices))
+
+
+def test_the_fields_of_an_answer_keep_their_order_beside_a_debate() -> None:
+    """A model fills them in one after the other: the reasons come before the conclusion."""
+    text = resources.files("moot.formats").joinpath("poll.toml").read_text("utf-8")
+    rules = parse(text, "poll.toml")
+    fields = rules.shape("answer").fields
+    assert list(fields) == ["reasons", "choice", "answer", "confidence"]
+    assert list(from_json(to_json(rules)).shape("answer").fields) == list(fields)
