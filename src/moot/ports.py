@@ -971,6 +971,8 @@ class Moot(Protocol):
         jury: Mapping[str, Any] | None = None,
         sources: Sequence[Mapping[str, Any]] = (),
         hide_sources_from: Sequence[str] = (),
+        depth: str | None = None,
+        audit: float | None = None,
         allow_secrets: bool = False,
         allow_unpriced: bool = False,
         title: str | None = None,
@@ -979,6 +981,9 @@ class Moot(Protocol):
         once: Once | None = None,
     ) -> Debate:
         """Make a debate and, unless told otherwise, start it. Bad input raises InputError.
+
+        With the depth `auto`, two seats answer alone, and the debate is only held if they do not
+        agree; or to check them, in a share `audit` of the debates.
 
         A source has a `title` and one of `text`, `path` (a file or a folder), `url` and `upload`.
 

@@ -179,6 +179,8 @@ def debate(
     jury: Jury | None = None,
     sources: Sequence[Document] = (),
     hide_sources_from: Sequence[str] = (),
+    depth: str | None = None,
+    audit: float | None = None,
     allow_secrets: bool = False,
     allow_unpriced: bool = False,
     title: str | None = None,
@@ -197,7 +199,8 @@ def debate(
     `model` is for every seat that names none. `moot formats` lists what `format` and `options` can
     be. `limits` are `max_turns`, `max_cost_usd` and so on, and `jury` is the number of jurors.
     `sources` are files, folders and addresses, or dicts with a `title` and a `text`. `title` and
-    `tags` are what it is found by later. In async code, read it with `async for`.
+    `tags` are what it is found by later. With `depth="auto"`, two seats answer first, and the rest
+    is left out if they agree. In async code, read it with `async for`.
     """
 
     async def begin(service: Service) -> Debate:
@@ -206,7 +209,8 @@ def debate(
             "options": options, "limits": limits, "on_failure": on_failure,
             "jury": as_jury(jury), "sources": [as_source(one) for one in sources],
             "hide_sources_from": hide_sources_from, "allow_secrets": allow_secrets,
-            "allow_unpriced": allow_unpriced, "title": title, "tags": tags,
+            "depth": depth, "audit": audit, "allow_unpriced": allow_unpriced,
+            "title": title, "tags": tags,
         }  # fmt: skip
         return await service.create(motion, **await _seated(service, asked, model))
 

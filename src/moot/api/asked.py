@@ -300,6 +300,15 @@ Hide = Annotated[
     Field(max_length=2, description="Who decides by the speeches and verified quotes alone."),
 ]
 
+Depth = Annotated[
+    Literal["whole", "auto"] | None,
+    Field(description="auto: two seats answer alone, and if they agree, the rest is left out."),
+]
+Audit = Annotated[
+    float | None,
+    Field(ge=0, le=1, description="The share of these that is held in full all the same; 0.05."),
+]
+
 
 class DebateAsked(Asked):
     """A debate to be held."""
@@ -327,6 +336,8 @@ class DebateAsked(Asked):
     jury: JuryAsked | None = LATER
     sources: Sources = LATER
     hide_sources_from: Hide = LATER
+    depth: Depth = LATER
+    audit: Audit = LATER
     allow_secrets: Secrets = LATER
     title: Titled = LATER
     tags: Tagged = LATER
@@ -348,6 +359,8 @@ class TemplateAsked(Asked):
     brief: BriefAsked | None = None
     jury: JuryAsked | None = None
     hide_sources_from: Hide = None
+    depth: Depth = None
+    audit: Audit = None
     tags: Tagged = None
 
 
@@ -380,6 +393,8 @@ class CouncilAsked(Asked):
     jury: JuryAsked | None = None
     sources: Sources = None
     hide_sources_from: Hide = None
+    depth: Depth = None
+    audit: Audit = None
     allow_secrets: Secrets = None
 
 

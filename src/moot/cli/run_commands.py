@@ -87,6 +87,22 @@ def register(app: typer.Typer) -> None:
         app.command()(command)
 
 
+DepthGiven = Annotated[
+    str | None,
+    typer.Option(
+        "--depth",
+        metavar="auto",
+        help="auto: two seats answer alone; if they agree, the rest is left out.",
+    ),
+]
+AuditGiven = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE", help="Of --depth auto: the share held in full all the same; 0.05."
+    ),
+]
+
+
 @dataclass(frozen=True)
 class Fields:
     """What can be said of a debate."""
@@ -136,6 +152,8 @@ class Fields:
     source: SourceGiven = None
     hide_sources_from: HideSources = None
     allow_secrets: AllowSecrets = False
+    depth: DepthGiven = None
+    audit: AuditGiven = None
     title: Annotated[str | None, typer.Option(help="What to call it.")] = None
     tag: Annotated[
         list[str] | None, typer.Option(metavar="TAG", help="To find it by. Repeatable.")
@@ -159,7 +177,7 @@ class Fields:
             "jury": _jury(self.jury, self.juror, self.no_swap, self.no_baseline),
             "allow_unpriced": self.allow_unpriced,
             **sources_asked(self.source, self.hide_sources_from, self.allow_secrets),
-            **said(title=self.title, tags=self.tag or None),
+            **said(depth=self.depth, audit=self.audit, title=self.title, tags=self.tag or None),
         }
 
 
@@ -236,6 +254,8 @@ def council(
     source: SourceGiven = None,
     hide_sources_from: HideSources = None,
     allow_secrets: AllowSecrets = False,
+    depth: DepthGiven = None,
+    audit: AuditGiven = None,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
@@ -251,6 +271,7 @@ def council(
         max_turn_tokens=max_turn_tokens,
         jury=_jury(jury, juror, no_swap, no_baseline),
         **sources_asked(source, hide_sources_from, allow_secrets),
+        **said(depth=depth, audit=audit),
     )
 
     async def wanted(moot: "Moot") -> dict[str, Any]:

@@ -113,6 +113,8 @@ class Remote(Moot):
         jury: Mapping[str, Any] | None = None,
         sources: Sequence[Mapping[str, Any]] = (),
         hide_sources_from: Sequence[str] = (),
+        depth: str | None = None,
+        audit: float | None = None,
         allow_secrets: bool = False,
         allow_unpriced: bool = False,
         title: str | None = None,
@@ -126,6 +128,7 @@ class Remote(Moot):
             "options": options, "limits": limits, "on_failure": on_failure, "brief": brief,
             "jury": jury, "sources": sent or None,
             "hide_sources_from": list(hide_sources_from) or None,
+            "depth": depth, "audit": audit,
             "allow_secrets": allow_secrets or None, "allow_unpriced": allow_unpriced or None,
             "title": title or None, "tags": list(tags) or None, "start": start,
         }  # fmt: skip

@@ -230,7 +230,7 @@ class Phase:
     state: str
     at: str
     outcome: Literal["ok", "degraded", "failed", "skipped"]
-    """skipped: the budget had no room for it, or for the rest of it."""
+    """skipped: it was left out, or the rest of it: the budget had no room, or two seats agreed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ these assumptions, `high` on the limits alone:
   little more as JSON, so a speech likely takes 0.4 of its limit and an answer with a shape 0.5; a
   cue is asked for 60 words.
 - A model that thinks before a turn likely uses 0.15 of the tokens that the effort allows.
-- `low` leaves out the rounds of a stage that ends sooner if all agree.
+- `low` leaves out the rounds of a stage that ends sooner if all agree and, with the depth `auto`,
+  all that follows if two seats agree alone.
 - A vendor's model says 60 tokens a second, one on this machine 12; `high` is the time limits.
 - A seat with several choices is counted with the dearest of them, in every turn.
 - Calls that fail and are made again come on top, and what a vendor takes off for prompts that it
@@ -186,6 +187,8 @@ class _Transcript:
     def __init__(self, debate: Debate) -> None:
         self._debate = debate
         self._all, self._own = _NONE, dict[str, Counts]()
+        self._apart = _NONE  # what two seats say before the debate, which nobody else reads
+        self._prelude = next((one.name for one in debate.rules.stages if one.prelude), None)
         self._bare: dict[tuple[str, str, str, str | None, str | None], int] = {}
         self._once = {leg.stage.name: leg.first_round for leg in legs_of(debate) if leg.stage.until}
         past = sum(leg.turns for leg in legs_of(debate) if leg.stage.past)
@@ -197,6 +200,8 @@ class _Transcript:
         """What the step may see of what was said."""
         if step.sees == "none" or step.reading == "alone":
             return _NONE
+        if step.stage in self._debate.rules.unheard:
+            return self._apart
         return self._own.get(step.actor, _NONE) if step.sees == "own" else self._all
 
     def bare(self, step: Step, window: int) -> int:
@@ -209,6 +214,9 @@ class _Transcript:
 
     def lasts(self, step: Step) -> bool:
         """Whether the step is asked for even if all agree at once."""
+        screen = self._debate.rules.screen
+        if screen and step.stage != screen.stages[0]:
+            return step.stage == self._prelude
         return step.round <= self._once.get(step.stage, step.round)
 
     def add(self, calls: Iterable[_Call]) -> None:
@@ -216,6 +224,9 @@ class _Transcript:
             if one.step.reading == "alone":
                 continue
             said = _said(one.said)
+            if one.step.stage in self._debate.rules.unheard:
+                self._apart += said
+                continue
             self._all += said
             self._own[one.step.actor] = self._own.get(one.step.actor, _NONE) + said
 

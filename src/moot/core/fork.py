@@ -65,7 +65,7 @@ def forked(
     made = Debate(
         id=debate_id,
         motion=known.motion,
-        rules=rules.model_copy(update={"edition": edition}),
+        rules=rules.model_copy(update={"edition": edition, "screen": None}),
         participants=seats,
         host=host,
         options=chosen,

@@ -129,6 +129,13 @@ class Past(_Part):
     turns: int = Field(ge=1)
 
 
+class Screen(_Part):
+    """Two seats answer before the debate, which is left out if they agree. See core/depth.py."""
+
+    stages: tuple[Slug, ...] = Field(min_length=1, strict=False)
+    audit: float = Field(ge=0, le=1)  # the share that is held in full all the same
+
+
 class Stage(_Part):
     """One stretch of the debate: who speaks, how often, and what is asked of them."""
 
@@ -161,6 +168,8 @@ class Stage(_Part):
     cue: Text | None = None  # the instruction that the host's cue is spoken to
     past: Past | None = Field(default=None, exclude_if=unset)
     """If nothing more is asked in it: set when a debate is forked, never by a file."""
+    seats: tuple[str, ...] = Field(default=(), strict=False, exclude_if=unset)
+    """The ids of those of its speakers who speak: set when a debate begins, never by a file."""
 
     @property
     def heading(self) -> str:
@@ -242,6 +251,8 @@ class Format(_Part):
     outcome: Literal["transcript", "packet"] | Outcome = "transcript"  # what is left at the end
     edition: int = Field(default=1, ge=1, exclude_if=lambda edition: edition == 1)
     """By which rules its outcome is made: set when a debate begins, never by a file."""
+    screen: Screen | None = Field(default=None, exclude_if=unset)
+    """Of a debate whose depth is found out: set when it begins, never by a file."""
     roster: Roster = Roster()
     options: Mapping[Slug, Option] = {}
     answers: Mapping[Slug, Answer] = Field(default={}, exclude_if=unset)  # shapes of its own
@@ -310,6 +321,11 @@ class Format(_Part):
         return next((stage for stage in self.stages if stage.speakers == "jury"), None)
 
     @property
+    def unheard(self) -> tuple[str, ...]:
+        """The stages that are read by nobody who speaks in another."""
+        return self.screen.stages if self.screen else ()
+
+    @property
     def result(self) -> Outcome | None:
         """What the debate comes to, if it is to come to a decision."""
         if isinstance(self.outcome, str):
@@ -371,6 +387,10 @@ def check(rules: Format) -> None:
         raise ValueError("field edition: moot sets it when a debate begins; leave it out")
     if past := next((stage.name for stage in rules.stages if stage.past), None):
         raise ValueError(f"stage {past!r}, field past: moot sets it in a fork; leave it out")
+    if rules.screen:
+        raise ValueError("field screen: moot sets it when a debate begins; leave it out")
+    if seated := next((stage.name for stage in rules.stages if stage.seats), None):
+        raise ValueError(f"stage {seated!r}, field seats: moot sets it; name roles in speakers")
     if len(rules.roster.roles) > MAX_PARTICIPANTS:
         raise ValueError(f"field roster.roles: {MAX_PARTICIPANTS} roles are the most")
     endless = None
@@ -671,8 +691,8 @@ def _meant(path: Sequence[int | str]) -> str:
 
 
 def to_json(rules: Format) -> str:
-    """The format as one line of JSON, for keeping beside a debate. The order stays: a model fills in
-    the fields of an answer in theirs, the reasons before the conclusion."""
+    """The format as one line of JSON, for keeping beside a debate. The order stays: it is that in
+    which a model fills in the fields of an answer, the reasons before the conclusion."""
     return json.dumps(rules.model_dump(mode="json"), ensure_ascii=False)
 
 

@@ -150,7 +150,12 @@ def speeches(debate: Debate, turns: Sequence[Turn], blind: Blind) -> list[tuple[
         turn
         for turn in turns
         if turn.kind == "note"
-        or (turn.kind == "speech" and turn.status == "ok" and turn.actor in place)
+        or (
+            turn.kind == "speech"
+            and turn.status == "ok"
+            and turn.actor in place
+            and turn.stage not in debate.rules.unheard
+        )
     ]
     last = len(place)
     spoken.sort(

@@ -142,6 +142,8 @@ def _cast(
         return jury.seats
     if isinstance(stage.speakers, tuple):
         return tuple(seat for seat in ordered if seat.role in stage.speakers)
+    if stage.seats:
+        return tuple(seat for seat in ordered if seat.id in stage.seats)
     return ordered
 
 

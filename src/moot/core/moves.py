@@ -406,6 +406,20 @@ def shorten(debate: Debate, fence: int, way: Way, at: str) -> Change:
     return change
 
 
+def leave_out(
+    debate: Debate, fence: int, stages: Sequence[str], words: str, over: bool, at: str
+) -> Change:
+    """Leave stages out because what was said has settled them; `over`: nothing else is asked."""
+    check_fence(debate, fence)
+    if debate.wanted:
+        return obey(debate, at)
+    gone = [Phase(phase_of(stage), at, "skipped") for stage in stages]
+    short = reach(debate, fence, gone, at).debate
+    short = short.but(cursor=schedule.onward(short), tries=(), **UNTRIED)
+    short = short.but(stop_reason="agreement" if over else short.stop_reason)
+    return notice(short.but(total=schedule.total(short)), at, words)
+
+
 def _counted(debate: Debate, ended: Ended) -> Change:
     """A call of this worker is over, and what it cost is counted."""
     usage, open_calls = debate.usage + ended.usage, debate.open_calls - 1

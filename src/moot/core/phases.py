@@ -16,7 +16,7 @@ def phase_of(stage: str) -> str:
 
 def phases(debate: Debate) -> tuple[str, ...]:
     """All phases, in their order."""
-    stages = [phase_of(stage.name) for stage in _stages(debate)]
+    stages = [phase_of(stage.name) for stage in held(debate)]
     result = debate.rules.result
     packed = ("Packetize",) if result and result.packet else ()
     written = ("Writeback",) if result and result.record else ()
@@ -42,7 +42,8 @@ def phases_due(debate: Debate, turns: Sequence[Turn], at: str) -> list[Phase]:
 
 
 def skipped(debate: Debate) -> frozenset[str]:
-    """The stages that the budget had no room for, or not for the rest of them."""
+    """The stages that were left out, or the rest of them: the budget had no room, or two seats
+    agreed before the debate."""
     left_out = {phase.state for phase in debate.phases if phase.outcome == "skipped"}
     if not left_out:
         return frozenset()
@@ -52,14 +53,15 @@ def skipped(debate: Debate) -> frozenset[str]:
 def stages_over(debate: Debate) -> list[str]:
     """The stages that come before the one that is next."""
     over: list[str] = []
-    for stage in _stages(debate):
+    for stage in held(debate):
         if stage.name == debate.cursor.next_stage:
             break
         over.append(stage.name)
     return over
 
 
-def _stages(debate: Debate) -> list[Stage]:
+def held(debate: Debate) -> list[Stage]:
+    """The stages of a debate: some formats have one for a host, or for a jury."""
     return present(debate.rules, debate.host, debate.jury)
 
 

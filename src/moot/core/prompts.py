@@ -143,7 +143,7 @@ class Heard:
         if step.sees == "none":
             return [n for n, turn in enumerate(self.turns) if turn.kind == "note"]
         waves = {stage.name for stage in debate.rules.stages if stage.together}
-        unheard = _unheard(debate)
+        unheard, apart = _unheard(debate), debate.rules.unheard
         if step.sees == "all" and self._all_ok and not step.together and not waves:
             return range(len(self.turns))
         return [
@@ -156,6 +156,7 @@ class Heard:
                     (step.sees == "all" or turn.actor == step.actor)
                     and not (step.together and turn.round >= step.round)
                     and (turn.stage, turn.round) != unheard
+                    and (turn.stage not in apart or step.stage in apart)
                 )
             )
         ]
@@ -292,7 +293,7 @@ def shelf(
 ) -> Shelf:
     """All that a step can quote: the sources, and the turns that it could hear, as it reads them
     too if it reads them under labels."""
-    heard = [] if step.reading == "alone" else _heard_by(step, turns)
+    heard = [] if step.reading == "alone" else _heard_by(step, debate, turns)
     said = {turn.number: [turn.text] for turn in heard}
     if step.reading and heard:
         for _, turn, text in jury.speeches(debate, heard, _blind(step, debate, choices)):
@@ -390,7 +391,7 @@ def read(
     found = answers.read(step.answer, made, data, expected)
     answers.check_language(made, found, (debate.motion, *(turn.text for turn in turns)))
     if not small and step.target and step.target != step.actor and step.sees == "all":
-        said = [turn.text for turn in _heard_by(step, turns) if turn.actor == step.target]
+        said = [turn.text for turn in _heard_by(step, debate, turns) if turn.actor == step.target]
         answers.check_grounds(made, found, debate.seat(step.target).name, "\n".join(said))
     if _is_a_role(str(found.get("position", "")), debate):
         raise ValueError("position: that is a role; it must be an answer to the problem")
@@ -426,7 +427,7 @@ def challenges(step: Step, debate: Debate, turns: Sequence[Turn]) -> list[Turn]:
     aimed = {stage.name for stage in debate.rules.stages if _aims(debate.rules, stage.answer)}
     here = {stage.name for stage in debate.rules.stages if stage.answer == step.answer}
     found: list[Turn] = []
-    for turn in _heard_by(step, turns):
+    for turn in _heard_by(step, debate, turns):
         if turn.actor == step.actor and turn.stage in here:
             found.clear()  # it has answered these
         elif turn.target == step.actor != turn.actor and turn.stage in aimed:
@@ -434,12 +435,15 @@ def challenges(step: Step, debate: Debate, turns: Sequence[Turn]) -> list[Turn]:
     return found
 
 
-def _heard_by(step: Step, turns: Sequence[Turn]) -> list[Turn]:
+def _heard_by(step: Step, debate: Debate, turns: Sequence[Turn]) -> list[Turn]:
     """The turns that stand and that a step could hear."""
+    apart = debate.rules.unheard
     return [
         turn
         for turn in turns
-        if turn.status == "ok" and not (step.together and turn.round >= step.round)
+        if turn.status == "ok"
+        and not (step.together and turn.round >= step.round)
+        and (turn.stage not in apart or step.stage in apart)
     ]
 
 
@@ -496,7 +500,8 @@ def _ask(
 ) -> str:
     """What is asked of a seat at this step, with what holds for this kind of turn alone."""
     seat = debate.seat(step.actor)
-    side = _SIDES.get(seat.stance) if step.kind == "speech" and seat.role != "host" else None
+    sided = step.kind == "speech" and seat.role != "host" and step.stage not in debate.rules.unheard
+    side = _SIDES.get(seat.stance) if sided else None
     parts = [f"You argue {side}. {step.instruction}" if side else step.instruction]
     if step.kind in ("summary", "verdict"):
         parts.append("Add no argument, no fact and no option of your own to what was said.")

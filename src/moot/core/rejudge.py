@@ -12,6 +12,7 @@ from typing import Any
 from moot.core import request, voices
 from moot.core.change import Change, join, turn_to
 from moot.core.debate import NO_USAGE, Cursor, Debate, Fork, Phase, Turn
+from moot.core.depth import effective
 from moot.core.events import Event, TurnCommitted
 from moot.core.format import Format, Outcome, Past, Stage
 from moot.core.jury import joined
@@ -54,7 +55,7 @@ def rejudged(
     cards: voices.Cards | None = None,
 ) -> Debate:
     """The debate in which a jury judges another one, of which `said` is `heard`."""
-    rules, last, warnings = _rules(judged.rules, said), said[-1], list[str]()
+    rules, last, warnings = _rules(effective(judged, said).rules, said), said[-1], list[str]()
     jury = request.empanel(
         rules, judged.seats, _jury(judged, asked), default_model, normalize, warnings, cards
     )
@@ -139,7 +140,13 @@ def _rules(rules: Format, said: Sequence[Turn]) -> Format:
         record=False,
     )
     edition = max(rules.edition, VERDICTS)  # the turns of both are numbered in the same way
-    changes = {"stages": there, "outcome": outcome, "edition": edition, "ends": "finished"}
+    changes = {
+        "screen": None,
+        "stages": there,
+        "outcome": outcome,
+        "edition": edition,
+        "ends": "finished",
+    }
     return rules.model_copy(update=changes)
 
 

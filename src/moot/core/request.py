@@ -9,6 +9,7 @@ from typing import Any, cast
 from moot.core import prices, schedule, voices
 from moot.core.clean import one_line, visible
 from moot.core.debate import HUMAN, Cursor, Debate, Jury, Limits, OnFailure, Participant
+from moot.core.depth import screened
 from moot.core.effort import EFFORTS
 from moot.core.format import (
     EDITION,
@@ -38,7 +39,7 @@ ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 MAX_REQUEST = 256 * 1024  # bytes, as of a body
 Normalize = Callable[[str], tuple[str, str | None]]
 """`provider:name` in its canonical spelling, and a warning where it had to be bent."""
-_WITH_SOURCES = ("sources", "hide_sources_from", "allow_secrets")
+_ALSO = ("sources", "hide_sources_from", "depth", "audit", "allow_secrets")
 _FIELDS = {"id", "name", "role", "stance", "bio", "model", "effort"}
 
 _BOUNDS: Mapping[str, tuple[float, float, type]] = {
@@ -67,6 +68,7 @@ def build(
     jury: Mapping[str, Any] | None = None,
     sources: Sequence[Source] = (),
     hide_sources_from: Sequence[str] = (),
+    audit: float | None = None,
     received: Mapping[str, Any] | None = None,
     cards: voices.Cards | None = None,
     writer: str | None = None,
@@ -83,6 +85,7 @@ def build(
     chosen = options_of(rules, options or {})
     bounds = _limits(rules, seats, moderator, chosen, limits or {})
     rules = (joined(rules) if voting else rules).model_copy(update={"edition": EDITION})
+    rules = rules if audit is None else screened(rules, seats, audit)
     if cards:
         everyone = (*everybody, *voting.seats) if voting else everybody
         warnings += voices.doubts(rules, bounds, everyone, moderator, cards, writer)
@@ -356,7 +359,7 @@ def council(asked: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError("A council is asked for with an object: problem, output_type …", "problem")
     names = _named(asked)
     known = {"problem", "output_type", "constraints", "participants", "max_turn_seconds",
-             "max_turn_tokens", "writeback_record_type", "jury", *_WITH_SOURCES}  # fmt: skip
+             "max_turn_tokens", "writeback_record_type", "jury", *_ALSO}  # fmt: skip
     if unknown := sorted(set(names) - known):
         raise InputError(f"There is no field {unknown[0]!r}.", unknown[0])
     problem = names.get("problem")
@@ -377,7 +380,7 @@ def council(asked: Mapping[str, Any]) -> dict[str, Any]:
     seats = _list(names, "participants")
     participants = [_council_seat(place, seat) for place, seat in enumerate(seats)]
     made = {"motion": problem, "brief": brief, "limits": limits, "participants": participants}
-    more = {name: names[name] for name in ("jury", *_WITH_SOURCES) if names.get(name) is not None}
+    more = {name: names[name] for name in ("jury", *_ALSO) if names.get(name) is not None}
     return made | more
 
 

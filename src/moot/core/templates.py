@@ -10,7 +10,7 @@ from moot.errors import InputError
 
 NAMED = (
     "motion", "format", "participants", "host", "options", "limits", "on_failure", "brief", "jury",
-    "hide_sources_from", "allow_unpriced", "tags",
+    "hide_sources_from", "depth", "audit", "allow_unpriced", "tags",
 )  # fmt: skip
 """What a template can say, in the order in which it is written."""
 MOST = 200
@@ -68,6 +68,8 @@ def of_debate(debate: Debate) -> dict[str, Any]:
             "brief": dict(debate.brief),
             "jury": jury,
             "hide_sources_from": list(debate.hide_sources_from),
+            "depth": debate.rules.screen and "auto",
+            "audit": debate.rules.screen and debate.rules.screen.audit,
             "tags": list(debate.tags),
         }
     )

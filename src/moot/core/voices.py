@@ -105,10 +105,10 @@ def spread(
     """
     everyone = Counter(family(one.model) for one in (*seats, host) if one and one.model)
     speaking = Counter(family(one.model) for one in seats if one.model)
-    judges = _judges(rules)
+    decide = judges(rules)
     filled: list[Participant] = []
     for seat in seats:
-        first = filled[0].model if filled and seat.role in judges else ""
+        first = filled[0].model if filled and seat.role in decide else ""
         filled.append(seat if seat.model else _given(seat, ring, everyone, speaking, first))
     if host and not host.model:
         host = _given(host, ring, everyone, speaking)
@@ -216,7 +216,7 @@ def _is(model: str, choice: str) -> bool:
     return model == choice or (":" not in choice and model.startswith(f"{choice}:"))
 
 
-def _judges(rules: Format) -> set[str]:
+def judges(rules: Format) -> set[str]:
     """The roles that give the verdict."""
     stages = [stage for stage in rules.stages if stage.kind == "verdict"]
     return {

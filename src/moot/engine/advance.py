@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from moot.core import limits, moves, retry, schedule
+from moot.core import depth, limits, moves, retry, schedule
 from moot.core.change import (
     Attempt,
     BehindError,
@@ -283,6 +283,9 @@ class Advancer:
         if isinstance(ahead, Finish):
             await self._conclusion.finish(run)
             return ()
+        if left := depth.early(debate, run.heard.turns):
+            await self._leave_out(run, left)
+            return ()
         calling = schedule.by_models(debate, ahead.steps)
         if not calling:
             await self._ledger.commit(run, lambda row: moves.await_person(row, fence, at))
@@ -322,6 +325,14 @@ class Advancer:
         await self._ledger.commit(run, move)
         self._voice.hush(run)
         run.forget()
+
+    async def _leave_out(self, run: Run, left: depth.Early) -> None:
+        """Two seats agree before the debate: what that settles is not spoken."""
+        fence, at = run.hand.fence, self._at()
+        await self._ledger.commit(
+            run,
+            lambda row: moves.leave_out(row, fence, left.skips, left.words, left.over, at),
+        )
 
     def _waits_elsewhere(self, run: Run) -> bool:
         """Whether a try is so far off that the debate is let go meanwhile."""

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
-from moot.core import moves, schedule
+from moot.core import depth, moves, schedule
 from moot.core.change import Change, Decided
 from moot.core.debate import Debate, Failure, Phase, Turn
 from moot.core.events import Event, TurnCommitted
@@ -38,7 +38,8 @@ class Conclusion:
         due = phases_due(debate, run.heard.turns, at)
         if not due:
             return True
-        if not silent(debate.rules, run.heard.turns, stages_over(debate)):
+        rules = depth.effective(debate, run.heard.turns).rules
+        if not silent(rules, run.heard.turns, stages_over(debate)):
             await self._ledger.commit(run, lambda row: moves.reach(row, fence, due, at))
             return True
         codes = [turn.error_code for turn in run.heard.turns if turn.error_code]

@@ -22,6 +22,7 @@ from moot.core import (
 from moot.core.change import Change
 from moot.core.clean import visible
 from moot.core.debate import HUMAN, Debate, Turn
+from moot.core.depth import asked as audit_share
 from moot.core.effort import BETWEEN, bare
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.followups import Followup
@@ -205,6 +206,8 @@ class Service(Moot):
         jury: Mapping[str, Any] | None = None,
         sources: Sequence[Mapping[str, Any]] = (),
         hide_sources_from: Sequence[str] = (),
+        depth: str | None = None,
+        audit: float | None = None,
         allow_secrets: bool = False,
         allow_unpriced: bool = False,
         title: str | None = None,
@@ -216,6 +219,7 @@ class Service(Moot):
             "motion": motion, "format": format, "participants": participants, "host": host,
             "options": options, "limits": limits, "on_failure": on_failure, "brief": brief,
             "jury": jury, "sources": sources, "hide_sources_from": hide_sources_from,
+            "depth": depth, "audit": audit,
             "allow_secrets": allow_secrets, "allow_unpriced": allow_unpriced,
         }  # fmt: skip
         called = labels.title(title or ""), labels.tags(tags)
@@ -320,6 +324,7 @@ class Service(Moot):
             wanted.get("sources") or (),
             allow_secrets=request.allowed(wanted.pop("allow_secrets", None), "allow_secrets"),
         )
+        wanted["audit"] = audit_share(wanted.pop("depth", None), wanted.get("audit"))
         wanted["limits"] = self._preferences.get().limits_of(wanted["limits"])
         if wanted.pop("allow_unpriced", False):
             wanted["limits"]["allow_unpriced"] = True

@@ -3,7 +3,7 @@
 `single` asks once, `vote@7` asks seven times and counts, `vote@match` asks as often as costs what
 another arm costs. Anything else is a format: `council`, `duel+jury3`, `jury,seats=5`. What follows
 commas sets a model (`model=claude@high`), a seat's own (`Critic=openai`), an option of the format
-(`rounds=2`), `juror=`, `seats=` or `tokens=`.
+(`rounds=2`), `juror=`, `seats=` or `tokens=`, and `depth=auto` with the share `audit=0.05`.
 """
 
 import re
@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from moot.core.depth import AUDIT
 from moot.core.format import Format
 from moot.core.request import NAMES
 from moot.core.seating import with_model
@@ -34,6 +35,7 @@ class Arm:
     jurors: tuple[str, ...] = ()
     seats: int | None = None
     tokens: int | None = None
+    audit: float | None = None  # with depth=auto: the share that is held in full all the same
     named: tuple[tuple[str, str], ...] = ()  # seats by role, and options of the format
 
     @property
@@ -71,10 +73,16 @@ def parse(spec: str) -> Arm:
             fields["model"] = value
         elif key == "juror":
             fields["jurors"] += (value,)
+        elif key == "depth" and value == "auto":
+            fields["audit"] = fields.get("audit", AUDIT)
+        elif key == "audit":
+            fields["audit"] = _share(spec, value)
         elif key in ("seats", "tokens"):
             fields[key] = _number(spec, f"{key}=", value, 12 if key == "seats" else 4096)
         else:
             fields["named"] += ((key, value),)
+    if "audit" in fields and (polls or "depth=auto" not in {one.replace(" ", "") for one in rest}):
+        raise InputError(f"--arm {spec}: audit is for a format with depth=auto.", "arm")
     return Arm(spec, POLL if polls else name, votes, size, **fields)
 
 
@@ -82,6 +90,16 @@ def _number(spec: str, name: str, given: str | None, most: int) -> int:
     if given is None or not given.isdigit() or not 1 <= int(given) <= most:
         raise InputError(f"--arm {spec}: {name} takes a number from 1 to {most}.", "arm")
     return int(given)
+
+
+def _share(spec: str, given: str) -> float:
+    try:
+        share = float(given)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise InputError(f"--arm {spec}: audit= takes a share from 0 to 1.", "arm")
+    return share
 
 
 def check(arm: Arm, rules: Mapping[str, Format], items: Sequence[Item]) -> None:
@@ -127,6 +145,8 @@ def request(arm: Arm, item: Item, rules: Format, model: str, votes: int) -> dict
         "on_failure": "pause",  # an outage is no wrong answer
         "sources": [source.model_dump() for source in item.sources],
     }
+    if arm.audit is not None:
+        asked |= {"depth": "auto", "audit": arm.audit}
     if arm.jury:
         asked["jury"] = {"size": max(arm.jury, len(arm.jurors)), "models": list(arm.jurors)}
     return with_model(asked, rules, arm.model or model)

@@ -7,6 +7,7 @@ from typing import Any
 
 from moot.core.answers import numbers, tables
 from moot.core.debate import Debate, Turn
+from moot.core.depth import left_out
 from moot.core.jury import Choices
 from moot.core.positions import key
 from moot.core.quoting import marked
@@ -17,6 +18,7 @@ from moot.errors import (
     WARN_CUT_SHORT,
     WARN_ECHO,
     WARN_JURY_OVERLAP,
+    WARN_LEFT_OUT,
     WARN_MOVED_UNREASONED,
     WARN_ONE_FAMILY,
     WARN_ONE_ORDER,
@@ -72,6 +74,8 @@ def _incomplete(
 ) -> list[str]:
     """What the outcome lacks that it should rest on."""
     found: list[str] = []
+    if gone := left_out(debate, turns):
+        found.append(f"{WARN_LEFT_OUT}: {gone.words}")
     if debate.stop_reason == "budget":
         words = "The budget ended the debate early. Its log says what was left out."
         found.append(f"{WARN_CUT_SHORT}: {words}")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from moot.core.debate import Debate, Decision, Turn
+from moot.core.depth import effective
 from moot.outcome.consensus import consensus
 from moot.outcome.decision import rule
 from moot.outcome.findings import Findings, find
@@ -28,6 +29,7 @@ class Result:
 
 def result(debate: Debate, turns: Sequence[Turn]) -> Result:
     """The verdict, the consensus, the packet and the record of a debate, as its files show them."""
+    debate = effective(debate, turns)
     wanted, found = debate.rules.result, None
     if wanted and debate.rules.edition > 1:
         found = find(debate, turns)
@@ -77,4 +79,4 @@ def packet_of(debate: Debate, turns: Sequence[Turn]) -> dict[str, Any] | None:
 
 def verdict_of(debate: Debate, turns: Sequence[Turn]) -> dict[str, Any] | None:
     """The verdict of a debate that has ended with one; None of any other."""
-    return verdict(debate, turns) if debate.outcome else None
+    return verdict(effective(debate, turns), turns) if debate.outcome else None

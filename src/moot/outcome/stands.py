@@ -164,7 +164,8 @@ def seats(debate: Debate) -> tuple[str, ...]:
         seat.name
         for stage in stages
         for seat in debate.participants
-        if isinstance(stage.speakers, str) or seat.role in stage.speakers
+        if (isinstance(stage.speakers, str) or seat.role in stage.speakers)
+        and (not stage.seats or seat.id in stage.seats)
     }
     return tuple(seat.name for seat in debate.participants if seat.name in asked)
 
@@ -221,6 +222,8 @@ def choices(debate: Debate, turns: Sequence[Turn]) -> Choices:
         held = {s.id: sides[s.stance] for s in debate.participants if s.stance in sides}
         return Choices(SIDES, held)
     stood, ids = standing(debate, turns), {seat.name: seat.id for seat in debate.participants}
+    if rules.shape(rules.stage(rules.result.stands[-1]).answer).stand == "choice":
+        return Choices(SIDES)  # nobody names an option: two seats took a side before the debate
     found = [stood.names.get(key(option), option) for option in stated(debate, turns)]
     held = {ids[stand.role]: option for option, group, _ in stood.final.options for stand in group}
     return Choices(tuple(dict.fromkeys(found)), held)

@@ -8,6 +8,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
+from moot.core import depth
 from moot.core.answers import lines
 from moot.core.debate import NO_USAGE, Debate, Turn
 from moot.core.positions import key
@@ -51,8 +52,32 @@ def verdict(
         "warnings": doubts(
             debate, turns, found.stood, found.cast, found.options, found.moved, found.quotes
         ),
+        **_depth(debate, turns, found.selected),
         "usage": _usage(debate, turns),
     }
+
+
+def _depth(debate: Debate, turns: Sequence[Turn], selected: str | None) -> Row:
+    """How far the debate went, if that was to be found out."""
+    screen = debate.rules.screen
+    if screen is None:
+        return {}
+    agreed, gone = depth.agreement(debate, turns), depth.left_out(debate, turns)
+    audited = agreed is not None and gone is None
+    same = None
+    if audited and agreed:
+        same = selected is not None and key(selected) == key(agreed.option)
+    ids = debate.rules.stage(screen.stages[0]).seats
+    row = {
+        "seats": [seat.name for seat in debate.participants if seat.id in ids],
+        "agreed": agreed and {"stage": agreed.stage, "option": agreed.option,
+                              "turns": sorted(turn.number for turn in agreed.turns)},
+        "leftOut": list(gone.stages) if gone else [],
+        "why": gone and gone.words,
+        "audited": audited,
+        "same": same,
+    }  # fmt: skip
+    return {"depth": row}
 
 
 def _options(debate: Debate, turns: Sequence[Turn], found: Findings) -> list[Row]:

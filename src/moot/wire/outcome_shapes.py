@@ -420,6 +420,23 @@ class VerdictUsage(TypedDict):
     local: NotRequired[Local]
 
 
+class DepthAgreed(TypedDict):
+    stage: str
+    option: str
+    turns: list[int]
+
+
+class Depth(TypedDict):
+    """How far a debate with the depth `auto` went."""
+
+    seats: Annotated[list[str], Field(description="Who answered alone before the debate.")]
+    agreed: Annotated[DepthAgreed | None, Field(description="On what, if they did.")]
+    leftOut: Annotated[list[str], Field(description="The stages that were not held.")]
+    why: str | None
+    audited: Annotated[bool, Field(description="Held in full although they agreed.")]
+    same: Annotated[bool | None, Field(description="If so, whether that came to the same.")]
+
+
 class Verdict(TypedDict):
     """`verdict.json`: what a debate came to, and how."""
 
@@ -439,6 +456,7 @@ class Verdict(TypedDict):
     wouldChange: list[SaidBy]
     quotes: QuoteCheck
     warnings: list[str]
+    depth: NotRequired[Annotated[Depth, Field(description="If that was to be found out.")]]
     usage: VerdictUsage
 
 

@@ -1,0 +1,219 @@
+"""`depth = "auto"`: two seats answer alone, and the debate is left out if they agree."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moot.core.debate import Debate, Turn
+from moot.errors import InputError
+from moot.evals.arms import parse
+from moot.evals.running import Asked, Run, run
+from moot.ports import Call, Reply, Say
+from moot.settings import Settings
+from moot.testing.skilled import Skill, Skilled
+from tests.integration.evals import dataset
+from tests.stress import STRESS
+from tests.virtual import engine, go
+
+ONE, TWO = "openai:scripted", "claude:scripted"
+
+
+def cast(*models: str) -> list[dict[str, str]]:
+    return [{"name": f"Seat {n}", "model": model} for n, model in enumerate(models)]
+
+
+Seen = tuple[Debate, list[Turn], dict[str, Any]]
+
+
+def held(
+    home: Path,
+    skills: dict[str, Skill],
+    asked: dict[str, Any],
+    count: int = 1,
+    seats: Sequence[str] = (ONE, TWO),
+) -> list[Seen]:
+    """Debates about so many questions, each with its turns and its verdict."""
+    items = dataset(count, 2).items
+
+    async def work() -> list[Seen]:
+        settings = Settings(home=home, model=ONE)
+        async with engine(settings, Skilled(items, skills)) as moot:
+            found: list[Seen] = []
+            for item in items:
+                motion = f"{item.text}\n\nWhoever names an option or a position writes its letter."
+                usual: dict[str, Any] = {"participants": cast(*seats), "depth": "auto", "audit": 0.0}
+                made = await moot.create(motion, **{**usual, **asked})
+                made = await moot.wait(made.id)
+                found.append((made, await moot.turns(made.id), await moot.verdict(made.id)))
+            return found
+
+    return go(work(), within=1e9)
+
+
+ROLES = [{"role": "Proponent", "model": ONE}, {"role": "Critic", "model": TWO}]
+SURE = {ONE: Skill(1.0), TWO: Skill(1.0)}
+APART = {ONE: Skill(1.0), TWO: Skill(0.0)}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"format": "council", "participants": ROLES},
+        {"format": "council", "participants": ROLES, "jury": {"size": 1}},
+        {"format": "duel", "jury": {"size": 1}},
+        {"format": "jury", "participants": cast(ONE, TWO, ONE)},
+    ],
+    ids=["council", "council and jury", "duel and jury", "jury"],
+)  # fmt: skip
+def test_what_two_agree_on_alone_is_the_outcome(tmp_path: Path, asked: dict[str, Any]) -> None:
+    ((debate, turns, verdict),) = held(tmp_path, SURE, asked)
+    assert (debate.status, debate.stop_reason, debate.degraded) == ("completed", "agreement", False)
+    assert [turn.stage for turn in turns] == ["alone", "alone"]
+    assert (verdict["outcome"], verdict["decidedBy"]) == ("decided", "positions")
+    assert verdict["support"]["heads"] == verdict["support"]["of"] == 2
+    assert verdict["depth"]["leftOut"][0] == "exchange"
+    assert verdict["depth"]["audited"] is False
+    assert any(one.startswith("DEBATE_WARN_LEFT_OUT") for one in verdict["warnings"])
+    assert debate.total == 2
+
+
+def test_whoever_differs_exchanges_once_and_then_debates_unread(tmp_path: Path) -> None:
+    asked = {"format": "council", "participants": ROLES}
+    ((_, turns, verdict),) = held(tmp_path, APART, asked)
+    stages = [turn.stage for turn in turns]
+    assert stages[:4] == ["alone"] * 2 + ["exchange"] * 2
+    assert len(stages) == 4 + 17, "the whole council follows"
+    assert verdict["depth"]["agreed"] is None
+    assert verdict["depth"]["leftOut"] == []
+    assert verdict["support"]["asked"] == 5, "its own positions decide"
+    assert not any(one.startswith("DEBATE_WARN_LEFT_OUT") for one in verdict["warnings"])
+
+
+def test_an_exchange_is_enough_if_one_convinces_the_other(tmp_path: Path) -> None:
+    skills = {ONE: Skill(1.0), TWO: Skill(0.0, insight=1.0)}
+    asked = {"format": "council", "participants": ROLES}
+    ((_, turns, verdict),) = held(tmp_path, skills, asked)
+    assert [turn.stage for turn in turns] == ["alone"] * 2 + ["exchange"] * 2
+    assert verdict["depth"]["agreed"]["stage"] == "exchange"
+    assert verdict["moved"], "whoever moved is named"
+
+
+def test_a_debate_that_is_checked_is_held_in_full_and_says_whether_it_differs(
+    tmp_path: Path,
+) -> None:
+    asked = {"format": "council", "participants": ROLES, "audit": 1.0}
+    ((debate, turns, verdict),) = held(tmp_path, SURE, asked)
+    assert [turn.stage for turn in turns][:3] == ["alone", "alone", "round1"]
+    assert len(turns) == 2 + 17
+    assert debate.stop_reason == "finished"
+    depth = verdict["depth"]
+    assert depth["audited"] is depth["same"] is True
+    assert depth["leftOut"] == []
+
+
+def test_what_was_said_before_is_in_no_prompt_of_the_debate(tmp_path: Path) -> None:
+    calls: list[Call] = []
+
+    class Heard(Skilled):
+        async def speak(self, call: Call, say: Say) -> Reply:
+            calls.append(call)
+            return await super().speak(call, say)
+
+    items = dataset(1, 2).items
+
+    async def work() -> None:
+        async with engine(Settings(home=tmp_path, model=ONE), Heard(items, APART)) as moot:
+            made = await moot.create(
+                items[0].text, format="council", participants=ROLES, depth="auto", jury={"size": 1}
+            )
+            await moot.wait(made.id)
+
+    go(work(), within=1e9)
+    apart = ("alone", "exchange")
+    later = [call for call in calls if call.step.stage not in apart]
+    assert len(later) > 17
+    assert not [turn for call in later for turn in call.heard if turn.stage in apart]
+    exchange = next(call for call in calls if call.step.stage == "exchange")
+    assert [turn.stage for turn in exchange.heard] == ["alone", "alone"]
+
+
+def test_with_sources_agreement_needs_a_quote_of_each(tmp_path: Path) -> None:
+    """The understudy quotes nothing, so nothing that it says is supported."""
+    sources = [{"title": "Note", "text": "The colour of number nought is red, as anybody can see."}]
+    asked = {"format": "council", "participants": ROLES, "sources": sources}
+    ((_, turns, verdict),) = held(tmp_path, SURE, asked)
+    assert verdict["depth"]["agreed"] is None
+    assert len(turns) == 4 + 17
+
+
+def test_a_depth_that_nobody_can_find_out_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="different families"):
+        held(tmp_path, SURE, {"format": "duel", "jury": {"size": 1}}, seats=(ONE, ONE))
+    with pytest.raises(InputError, match="comes to no decision"):
+        held(tmp_path, SURE, {"format": "duel"})
+    with pytest.raises(InputError, match="whole or auto"):
+        held(tmp_path, SURE, {"format": "duel", "jury": {"size": 1}, "depth": "deep"})
+    with pytest.raises(InputError, match="from 0 to 1"):
+        held(tmp_path, SURE, {"format": "duel", "jury": {"size": 1}, "audit": 5})
+
+
+def test_it_replays_forks_and_is_judged_again(tmp_path: Path) -> None:
+    items = dataset(1, 2).items
+
+    async def work() -> None:
+        async with engine(Settings(home=tmp_path, model=ONE), Skilled(items, SURE)) as moot:
+            made = await moot.create(
+                items[0].text, format="council", participants=ROLES, depth="auto", audit=0.0
+            )
+            made = await moot.wait(made.id)
+            assert (await moot.replay(made.id))["consistency"]["issues"] == []
+            turns = await moot.turns(made.id)
+            fork = await moot.wait((await moot.fork(made.id, turns[-1].seq)).id)
+            assert (fork.status, fork.turn_count) == ("completed", 4 + 17)
+            again = await moot.wait((await moot.rejudge(made.id, jury={"size": 1})).id)
+            assert again.status == "completed"
+            assert again.outcome is not None
+            assert again.outcome.selected_option == "A"
+            rerun = await moot.wait((await moot.rerun(made.id)).id)
+            assert rerun.turn_count == 2
+
+    go(work(), within=1e9)
+
+
+def compared(home: Path, skills: dict[str, Skill], count: int, *specs: str) -> Run:
+    data = dataset(count, 2)
+
+    async def work() -> Run:
+        settings = Settings(home=home, model=ONE)
+        async with engine(settings, Skilled(data.items, skills)) as moot:
+            return await run(moot, Asked(data, tuple(map(parse, specs)), ONE))
+
+    return go(work(), within=1e9)
+
+
+WHOLE = "council,Critic=claude:scripted"
+
+
+def test_on_an_easy_set_it_saves_most_and_loses_next_to_nothing(tmp_path: Path) -> None:
+    count = 200 if STRESS else 24
+    able = Skill(0.97, insight=0.9)
+    made = compared(tmp_path, {ONE: able, TWO: able}, count, WHOLE, f"{WHOLE},depth=auto")
+    whole, auto = ([made.answers[item.id, arm.spec] for item in made.asked.dataset.items]
+                   for arm in made.asked.arms)  # fmt: skip
+
+    def tokens(column: Sequence[Any]) -> int:
+        return sum(one.usage.input_tokens + one.usage.output_tokens for one in column)
+
+    assert tokens(auto) <= 0.4 * tokens(whole)
+    assert sum(one.right for one in auto) >= sum(one.right for one in whole) - count / 100
+
+
+def test_errors_that_all_share_show_in_the_check(tmp_path: Path) -> None:
+    """Two models that err alike agree on what is wrong; a council that finds it out differs."""
+    alike = {ONE: Skill(0.0), TWO: Skill(0.0)}
+    asked = {"format": "council", "audit": 1.0, "participants": [
+        *ROLES, {"role": "Judge", "model": "gemini:scripted"}]}  # fmt: skip
+    found = held(tmp_path, {**alike, "gemini:scripted": Skill(1.0)}, asked, count=2)
+    assert [verdict["depth"]["same"] for *_, verdict in found] == [False, False]
