@@ -11,6 +11,7 @@ from moot.cli.quiet import loading
 from moot.errors import InputError
 
 if TYPE_CHECKING:
+    from moot.evals.datasets import Dataset
     from moot.evals.running import Asked, Run
     from moot.ports import Moot
 
@@ -36,7 +37,9 @@ def evaluate(
     dataset: Annotated[
         str,
         typer.Argument(
-            metavar="DATASET", help="A JSONL file: id, question, options, answer, sources."
+            metavar="DATASET",
+            help="A JSONL file (id, question, options, answer, sources), the name of a public set, "
+            "or list, which shows these.",
         ),
     ],
     arm: Arms = None,
@@ -64,6 +67,8 @@ def evaluate(
 
     Run the same command again to go on after an interruption, or to see the results again.
     """
+    if dataset == "list" and not arm:
+        return _list(json)
     with loading():
         from moot.evals.eval_result import result
 
@@ -118,8 +123,40 @@ def _asked(
         )
     if match is not None and match not in specs:
         raise InputError(f"--match {match}: there is no such arm.", "match")
-    data = datasets.load(Path(dataset))
+    data = _dataset(dataset)
     return datasets.Dataset(data.name, data.items[:items]), found
+
+
+def _dataset(given: str) -> "Dataset":
+    """A file, or a public set by its name."""
+    from moot.bootstrap import places
+    from moot.evals import datasets, public_sets
+    from moot.settings import Settings
+
+    path, entry = Path(given), public_sets.known(given)
+    if entry is None or path.exists():
+        if not path.exists():
+            names = ", ".join(one.name for one in public_sets.catalogue())
+            said = f"{given}: there is no such file, and no public set of that name: {names}."
+            raise InputError(said, "dataset")
+        return datasets.load(path)
+    settings = Settings()
+    return public_sets.load(entry, settings.home / "datasets", places(settings).index, _say)
+
+
+def _say(words: str) -> None:
+    typer.echo(words, err=True)
+
+
+def _list(json: bool) -> None:
+    from moot.evals.public_sets import catalogue
+
+    if json:
+        print_json([one.model_dump() for one in catalogue()])
+        return
+    for one in catalogue():
+        about = f"{one.title}. {one.licence}; {one.bytes / 1e6:,.0f} MB with {one.package}"
+        typer.echo(f"{one.name:<12}{about}")
 
 
 async def _introduce(moot: "Moot", asked: "Asked") -> None:

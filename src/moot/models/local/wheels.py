@@ -33,6 +33,22 @@ class Wheel:
 
 def find(http: httpx2.Client, index: str, package: str, version: str) -> Wheel:
     """The wheel of a package's version on the index."""
+    for wheel in _files(http, index, package):
+        if _is(wheel.name, package, version):
+            return wheel
+    raise SourceError(f"{host(index)} has no wheel of {package} {version}.")
+
+
+def find_file(http: httpx2.Client, index: str, package: str, name: str) -> Wheel:
+    """A file of a package on the index, by its name: a wheel or a source archive."""
+    for file in _files(http, index, package):
+        if file.name == name:
+            return file
+    raise SourceError(f"{host(index)} has no {name}.")
+
+
+def _files(http: httpx2.Client, index: str, package: str) -> list[Wheel]:
+    """The files of a package."""
     if not index.startswith(("http://", "https://")):
         raise SourceError("the package index of pip is not an http:// or https:// address.")
     where = host(index)
@@ -41,10 +57,7 @@ def find(http: httpx2.Client, index: str, package: str, version: str) -> Wheel:
         raise SourceError(f"{where} has no package {package}.")
     if not answer.is_success:
         raise SourceError(f"{where} answers {answer.status_code} for {package}.")
-    for wheel in _listed(answer):
-        if _is(wheel.name, package, version):
-            return wheel
-    raise SourceError(f"{where} has no wheel of {package} {version}.")
+    return _listed(answer)
 
 
 def extract(path: Path, member: str, out: BinaryIO, most: int) -> int:
