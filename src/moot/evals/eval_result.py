@@ -75,8 +75,19 @@ def _arm(spec: str, column: Sequence[Answered]) -> dict[str, Any]:
         },
         "unpriced": sorted({model for one in column for model in one.unpriced}),
         "local": bool(column) and all(one.local for one in column),
+        "depth": _depth(column),
         "votes": dict(sorted(Counter(one.votes for one in column).items())),
     }
+
+
+def _depth(column: Sequence[Answered]) -> dict[str, int] | None:
+    """How often two seats agreed before the debate, and how often a check came to something else;
+    None if they never did."""
+    checked = [one.same for one in column if one.same is not None]
+    early = sum(one.early for one in column)
+    if not early and not checked:
+        return None
+    return {"early": early, "checked": len(checked), "differed": checked.count(False)}
 
 
 def _calibration(column: Sequence[Answered]) -> list[dict[str, Any]]:

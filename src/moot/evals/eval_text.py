@@ -66,6 +66,12 @@ def notes(made: Mapping[str, Any]) -> list[str]:
     for arm in made["arms"]:
         if arm["unanswered"]:
             said.append(f"{arm['arm']} came to no answer on {arm['unanswered']}: counted as wrong.")
+        if found := arm["depth"]:
+            said.append(
+                f"{arm['arm']}: two seats agreed on {found['early'] + found['checked']}. "
+                f"{found['checked']} of these were held in full all the same, to check them, and "
+                f"{found['differed']} came to something else."
+            )
         if arm["unpriced"]:
             said.append(
                 f"{arm['arm']}: nobody published the price of {', '.join(arm['unpriced'])}."

@@ -13,9 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from moot.core import prices
+from moot.core import depth, prices
 from moot.core.debate import Debate, Turn, Usage
 from moot.core.format import Format
+from moot.core.positions import key
 from moot.errors import InputError, StateError
 from moot.evals import arms, matching
 from moot.evals.arms import Arm
@@ -58,6 +59,8 @@ class Answered:
     unpriced: tuple[str, ...]  # its models whose prices nobody published
     local: bool  # all of them run on this machine
     why: str = ""  # if it is not done
+    early: bool = False  # with depth=auto: two seats settled it, and the rest was left out
+    same: bool | None = None  # they agreed and it was held in full: whether that came to the same
 
 
 @dataclass(slots=True)
@@ -262,6 +265,12 @@ def _answered(item: Item, arm: Arm, votes: int, debate: Debate, turns: Sequence[
     said = given(arm, item, debate, turns)
     done = debate.status == "completed"
     why = debate.failure.message if debate.failure else debate.status
+    agreed = depth.agreement(debate, turns) if done else None
+    early, same = agreed is not None and not depth.checked(debate), None
+    if agreed and not early:
+        same = debate.outcome is not None and key(debate.outcome.selected_option) == key(
+            agreed.option
+        )
     return Answered(
         item=item.id,
         arm=arm.spec,
@@ -276,6 +285,8 @@ def _answered(item: Item, arm: Arm, votes: int, debate: Debate, turns: Sequence[
         unpriced=prices.unpriced(debate),
         local=prices.is_local(debate),
         why="" if done else why,
+        early=early,
+        same=same,
     )
 
 

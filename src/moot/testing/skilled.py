@@ -25,6 +25,7 @@ class Skill:
     shared: float = 0.0  # how often all calls err alike: chance falls once for each item
     insight: float = 0.0  # how often it takes the right option once somebody has argued for it
     swayed: float = 0.0  # how often it otherwise takes what most others hold
+    kin: str = ""  # models of one name err alike; unset: each with itself alone
     input_price: float | None = 1e-6
     output_price: float | None = 4e-6
 
@@ -71,7 +72,7 @@ class Skilled:
         step, letters = call.step, LETTERS[: len(item.options)]
         time = "" if step.reading else step.round  # a juror votes alike in both orders
         own = _chance(item.id, call.model, step.actor, step.stage, time)
-        alike = _chance(item.id, call.model)
+        alike = _chance(item.id, skill.kin or call.model)
         chance = alike if own.random() < skill.shared else own
         right = letters[item.right or 0]
         chosen = right
