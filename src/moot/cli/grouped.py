@@ -9,7 +9,7 @@ GROUPS = {
                "retry", "skip", "say", "share", "fork", "rerun"),
     "Read": ("list", "show", "ask", "report", "export", "replay", "records"),
     "Keep": ("label", "archive", "delete", "import", "templates"),
-    "Decide": ("gate", "verdict", "rejudge", "outcome", "eval"),
+    "Decide": ("gate", "verdict", "rejudge", "outcome", "eval", "ratings"),
     "Stations": ("stations", "air", "agents"),
     "Models and formats": ("models", "model", "formats", "schema", "settings", "doctor"),
     "Run a service": ("serve", "mcp", "worker", "supervisor", "hooks", "db", "reindex"),

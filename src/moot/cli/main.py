@@ -21,6 +21,7 @@ with loading():
         offers_command,
         outcome_commands,
         plan_command,
+        ratings_command,
         read_commands,
         run_commands,
         settings_commands,
@@ -41,8 +42,8 @@ app = typer.Typer(
 )
 for commands in (
     run_commands, share_command, plan_command, ask_command, read_commands, outcome_commands,
-    gate_command, eval_command, agent_commands, station_commands, settings_commands, home_commands,
-    hook_commands, model, offers_command, template_commands,
+    gate_command, eval_command, ratings_command, agent_commands, station_commands,
+    settings_commands, home_commands, hook_commands, model, offers_command, template_commands,
 ):  # fmt: skip
     commands.register(app)
 

@@ -19,9 +19,6 @@ _AXIS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 def html(made: Mapping[str, Any]) -> str:
     """A document that fetches nothing and runs nothing."""
-    title = _text(f"{made['dataset']}: {', '.join(arm['arm'] for arm in made['arms'])}")
-    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     said = "".join(f"<li>{_text(note)}</li>" for note in notes(made))
     plots = (
         ("Accuracy, with 95% intervals", _accuracy(made)),
@@ -31,6 +28,19 @@ def html(made: Mapping[str, Any]) -> str:
     figures = "".join(
         f"<figure><figcaption>{name}</figcaption>{plot}</figure>" for name, plot in plots if plot
     )
+    return page(
+        f"{made['dataset']}: {', '.join(arm['arm'] for arm in made['arms'])}",
+        f"Eval on {made['dataset']}, by {made['model']}",
+        f"{made['compared']:,} items, {len(made['arms'])} arms",
+        f"{table(COLUMNS, rows(made))}\n<ul>{said}</ul>\n{figures}\n"
+        f"<details><summary>Every item</summary>{_items(made)}</details>",
+    )
+
+
+def page(title: str, kicker: str, heading: str, body: str) -> str:
+    """A document that fetches nothing and runs nothing. All but the body is escaped here."""
+    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -38,13 +48,9 @@ def html(made: Mapping[str, Any]) -> str:
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
             '<meta name="referrer" content="no-referrer">',
-            f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>",
-            f'<p class="kicker">Eval on {_text(made["dataset"])}, by {_text(made["model"])}</p>',
-            f"<h1>{made['compared']:,} items, {len(made['arms'])} arms</h1>",
-            _table(COLUMNS, rows(made)),
-            f"<ul>{said}</ul>\n{figures}",
-            f"<details><summary>Every item</summary>{_items(made)}</details>",
-            "</main>\n</body>\n</html>\n",
+            f"<title>{_text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>",
+            f'<p class="kicker">{_text(kicker)}</p>\n<h1>{_text(heading)}</h1>',
+            f"{body}\n</main>\n</body>\n</html>\n",
         ]
     )
 
@@ -53,7 +59,8 @@ def _text(value: Any) -> str:
     return escape(visible(str(value)))
 
 
-def _table(columns: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+def table(columns: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """A table; every cell is escaped."""
     head = "".join(f'<th scope="col">{_text(name)}</th>' for name in columns)
     filled = "".join(
         f'<tr><th scope="row">{_text(row[0])}</th>'
@@ -70,7 +77,7 @@ def _table(columns: Sequence[str], body: Sequence[Sequence[str]]) -> str:
 def _items(made: Mapping[str, Any]) -> str:
     names = [arm["arm"] for arm in made["arms"]]
     found = [(row["id"], *(_mark(row["answers"][name]) for name in names)) for row in made["items"]]
-    return _table(("item", *names), found)
+    return table(("item", *names), found)
 
 
 def _mark(answer: Mapping[str, Any]) -> str:

@@ -43,7 +43,7 @@ def _library(name: str) -> Any:
     try:
         return import_module(name)
     except ModuleNotFoundError:
-        said = f"moot eval needs statsmodels. {extras.install('evals')}"
+        said = f"This needs statsmodels. {extras.install('evals')}"
         raise InputError(said, "evals") from None
 
 
