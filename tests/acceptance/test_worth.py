@@ -47,9 +47,15 @@ def test_an_eval_on_a_server_is_the_same_when_it_is_asked_again(home: Path, tmp_
         there = {"MOOT_URL": server.url}
         plan = json_of(moot(tmp_path / "none", "plan", "So?", "--json", env=there))
         assert plan["estimate"]["calls"] == 6
+        asked = {"motion": "So?", "format": "council", "depth": "auto",
+                 "participants": [{"role": "Critic", "model": "claude"}]}  # fmt: skip
+        deep = server.http.post("/plan", json=asked).json()["estimate"]
+        assert deep["calls"] == 17 + 4
         first = json_of(moot(tmp_path / "none", *words, "--json", "--page", str(page), env=there))
         again = json_of(moot(tmp_path / "none", *words, "--json", env=there))
         assert len(server.http.get("/debates").json()["items"]) == 6
+        rated = json_of(moot(tmp_path / "none", "ratings", "--json", env=there))
+        assert (rated["debates"], rated["strengths"]) == (3, [])
     assert again == first
     assert [one["arm"] for one in first["arms"]] == ["single", "jury"]
     html = page.read_text()
@@ -67,6 +73,8 @@ def test_what_an_eval_cannot_do_is_said_in_a_sentence(home: Path, tmp_path: Path
         (("--arm", "vote@match", "--arm", "council"), "need each other"),
         (("--arm", "single", "--match", "council"), "need each other"),
         (("--arm", "single", "--arm", "duel"), "Add a jury"),
+        (("--arm", "single", "--arm", "jury,audit=0.1"), "for a format with depth=auto"),
+        (("--arm", "single", "--arm", "jury,depth=auto,audit=7"), "a share from 0 to 1"),
     ]:
         done = moot(home, "eval", str(data), *words)
         assert done.returncode == 2, words

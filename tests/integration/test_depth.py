@@ -43,7 +43,11 @@ def held(
             found: list[Seen] = []
             for item in items:
                 motion = f"{item.text}\n\nWhoever names an option or a position writes its letter."
-                usual: dict[str, Any] = {"participants": cast(*seats), "depth": "auto", "audit": 0.0}
+                usual: dict[str, Any] = {
+                    "participants": cast(*seats),
+                    "depth": "auto",
+                    "audit": 0.0,
+                }
                 made = await moot.create(motion, **{**usual, **asked})
                 made = await moot.wait(made.id)
                 found.append((made, await moot.turns(made.id), await moot.verdict(made.id)))
@@ -178,6 +182,21 @@ def test_it_replays_forks_and_is_judged_again(tmp_path: Path) -> None:
             assert again.outcome.selected_option == "A"
             rerun = await moot.wait((await moot.rerun(made.id)).id)
             assert rerun.turn_count == 2
+
+    go(work(), within=1e9)
+
+
+def test_a_plan_may_cost_no_more_than_two_answers(tmp_path: Path) -> None:
+    items = dataset(1, 2).items
+
+    async def work() -> None:
+        async with engine(Settings(home=tmp_path, model=ONE), Skilled(items, SURE)) as moot:
+            asked = {"motion": "So?", "format": "council", "participants": ROLES}
+            whole = (await moot.plan(asked)).estimate
+            deep = (await moot.plan({**asked, "depth": "auto"})).estimate
+            assert deep.calls == whole.calls + 4
+            assert deep.input_tokens.low < whole.input_tokens.low / 4
+            assert deep.input_tokens.high > whole.input_tokens.high
 
     go(work(), within=1e9)
 

@@ -393,8 +393,8 @@ class CouncilAsked(Asked):
     jury: JuryAsked | None = None
     sources: Sources = None
     hide_sources_from: Hide = None
-    depth: Depth = None
-    audit: Audit = None
+    depth: Depth = LATER
+    audit: Audit = LATER
     allow_secrets: Secrets = None
 
 
