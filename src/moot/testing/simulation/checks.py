@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from moot.core import schedule
+from moot.core import depth, schedule
 from moot.core.debate import HUMAN, Cursor, StepKey
 from moot.core.events import Event, TurnCommitted
 from moot.errors import MootError
@@ -531,7 +531,11 @@ class Checks:
         owed = said and debate.stop_reason != "ended_by_user"
         decided = debate.outcome is not None
         self.hold(decided or not owed, "what can be decided is", f"{name}: {debate.stop_reason}")
-        whole = votes == dict.fromkeys(jurors, most)
+        early = decided and depth.stopped(debate, turns) is not None
+        if early:
+            self.world.count("settled before the debate")
+            self.hold(not votes, "what two have settled is not voted on", f"{name}: {votes}")
+        whole = early or votes == dict.fromkeys(jurors, most)
         cut = not decided or debate.stop_reason == "budget"
         self.hold(whole or cut, "every juror is asked", f"{name}: {votes}")
 

@@ -76,6 +76,18 @@ def with_jury(asked: dict[str, Any], chance: Random) -> dict[str, Any]:
     return asked
 
 
+def looks_for_depth(seed: int) -> bool:
+    """Whether debates with a jury look for their depth in this schedule."""
+    return seed % 13 == 6
+
+
+def with_depth(asked: dict[str, Any], chance: Random) -> dict[str, Any]:
+    """The same debate, perhaps one that is left out if two seats agree before it."""
+    if "jury" not in asked or chance.random() < 0.2:
+        return asked
+    return {**asked, "depth": "auto", "audit": chance.choice((0.0, 0.3, 1.0))}
+
+
 def speaks_up(seed: int) -> bool:
     """Whether people speak in this schedule. In most they only give orders: those are the schedules
     by which guards that are missing are noticed."""
@@ -201,6 +213,8 @@ class People:
         chance = self._world.chance
         asked, again, key = request(chance), request(chance), f"key-{chance.randint(1, 2)}"
         asked, again = with_jury(asked, self._juries), with_jury(again, self._juries)
+        if looks_for_depth(self._world.seed):
+            asked, again = with_depth(asked, self._juries), with_depth(again, self._juries)
         if speaks_up(self._world.seed):
             asked, again = with_people(asked, self._voices), with_people(again, self._voices)
         new: dict[str, Work] = {

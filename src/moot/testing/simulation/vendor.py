@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from moot.core import prompts
 from moot.core.debate import Usage
+from moot.core.jury import SIDES
 from moot.errors import (
     ProviderAuthError,
     ProviderContextError,
@@ -123,6 +124,9 @@ class Vendor:
             if call.debate.format == "accord" and reply.data:
                 stand = ("It is so", "it is so.", "It is not")[(usage.output_tokens // 7) % 3]
                 reply = replace(reply, data={**reply.data, "position": stand})
+            if call.step.stage in call.debate.rules.unheard and reply.data:
+                side = SIDES[usage.output_tokens % 3 == 0]  # two seats often agree
+                reply = replace(reply, data={**reply.data, "choice": side})
         if how == "empty":
             return replace(reply, text="", data=None)
         if how == "cut":
