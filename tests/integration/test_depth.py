@@ -104,6 +104,13 @@ def test_an_exchange_is_enough_if_one_convinces_the_other(tmp_path: Path) -> Non
     assert verdict["moved"], "whoever moved is named"
 
 
+def test_what_is_said_before_takes_no_turn_of_the_debate(tmp_path: Path) -> None:
+    asked = {"format": "duel", "jury": {"size": 1}, "limits": {"max_turns": 2}}
+    ((_, turns, _verdict),) = held(tmp_path, APART, asked)
+    assert len([turn for turn in turns if turn.stage in ("alone", "exchange")]) == 4
+    assert len([turn for turn in turns if turn.kind == "speech"]) == 4 + 2
+
+
 def test_a_debate_that_is_checked_is_held_in_full_and_says_whether_it_differs(
     tmp_path: Path,
 ) -> None:

@@ -173,11 +173,11 @@ def early(debate: Debate, turns: Sequence[Turn]) -> Early | None:
         return None
     names = [stage.name for stage in held(debate)]
     here = debate.cursor.next_stage
-    if here not in names or here == names[0] or debate.cursor.done:
+    if here not in names or _has_begun(debate, turns):
         return None
     found = agreement(debate, turns)
-    if found is None or names[names.index(here) - 1] != found.stage:
-        return None  # they did not agree, or that was dealt with before
+    if found is None or names.index(here) <= names.index(found.stage):
+        return None
     ahead = names[names.index(here) :]
     if not checked(debate):
         return Early(tuple(ahead), _told(debate, found, ahead), over=True)
@@ -187,6 +187,14 @@ def early(debate: Debate, turns: Sequence[Turn]) -> Early | None:
     who = _who(found)
     words = f"{who} agree. This debate is held in full all the same, to check how often that errs."
     return Early(between, words, over=False)
+
+
+def _has_begun(debate: Debate, turns: Sequence[Turn]) -> bool:
+    """Whether anything was said in the debate itself: then what two agreed on was dealt with."""
+    before = {stage.name for stage in debate.rules.stages if stage.prelude}.union(
+        debate.rules.unheard
+    )
+    return any(turn.stage not in before and turn.kind != "note" for turn in turns)
 
 
 def _who(found: Agreement) -> str:

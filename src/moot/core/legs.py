@@ -91,7 +91,8 @@ def layout(
     max_turns: int | None = None,
     jury: Jury | None = None,
 ) -> tuple[Leg, ...]:
-    """Lay the format out. `max_turns` bounds what has no count of its own; ballots do not count."""
+    """Lay the format out. `max_turns` bounds what has no count of its own; ballots do not count,
+    and neither does what two seats say before the debate."""
     ordered = tuple(participants)
     if rules.roster.order == "stance":
         ordered = tuple(sorted(ordered, key=lambda seat: _STANCES[seat.stance]))
@@ -113,7 +114,10 @@ def layout(
         if count == 0:
             later = zip(stages[place + 1 :], casts[place + 1 :], strict=True)
             reserve = sum(len(c) for other, c in later if other.speakers != "jury")
-            room = (max_turns or rules.max_turns or 0) - sum(x.turns for x in legs) - reserve
+            room = (max_turns or rules.max_turns or 0) - sum(
+                x.turns for x in legs if not x.stage.seats
+            )
+            room -= reserve
             units = max(room // one.turns, 0)
         legs.append(replace(one, units=units))
         following += len(readings) or -(-units // one.round_units)
