@@ -146,6 +146,14 @@ class Answer(_Part):
         return "choice" if self.has("choice", "choice") else None
 
     @property
+    def offers(self) -> tuple[str, ...]:
+        """The options that it names itself, where a speaker chooses among these alone."""
+        field = self.fields["choice"] if self.stand == "choice" else None
+        if field is None or field.of is not None:
+            return ()
+        return tuple(one for one in field.choices if one not in (UNDECIDED, OTHER))
+
+    @property
     def aims(self) -> bool:
         """Whether it is aimed at somebody, who must be known."""
         return any(field.of == "target" for field in walk(self.fields))

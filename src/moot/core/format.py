@@ -484,9 +484,14 @@ def _stated_before(rules: Format, result: Outcome, stage: Stage) -> bool:
             return False
         if other.name not in result.stands or other.answer == "text":
             continue
-        if rules.shape(other.answer).stand == "position":
+        if _names_options(rules.shape(other.answer)):
             return True
     return False
+
+
+def _names_options(shape: Answer) -> bool:
+    """Whether its speakers name options, or it names them itself."""
+    return shape.stand == "position" or len(shape.offers) > 1
 
 
 def _check_texts(rules: Format) -> None:
@@ -579,7 +584,7 @@ def _check_order(rules: Format, result: Outcome, order: list[str]) -> None:
                 f"field outcome.stands: in the stage {name!r} nobody takes a position. Its answer "
                 "needs a line called position, or a choice called choice"
             )
-    if result.stands and rules.shape(rules.stage(result.stands[-1]).answer).stand != "position":
+    if result.stands and not _names_options(rules.shape(rules.stage(result.stands[-1]).answer)):
         raise ValueError(
             f"field outcome.stands: nobody names an option before {result.stands[-1]!r}"
         )

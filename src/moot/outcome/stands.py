@@ -222,9 +222,9 @@ def choices(debate: Debate, turns: Sequence[Turn]) -> Choices:
         held = {s.id: sides[s.stance] for s in debate.participants if s.stance in sides}
         return Choices(SIDES, held)
     stood, ids = standing(debate, turns), {seat.name: seat.id for seat in debate.participants}
-    if rules.shape(rules.stage(rules.result.stands[-1]).answer).stand == "choice":
-        return Choices(SIDES)  # nobody names an option: two seats took a side before the debate
-    found = [stood.names.get(key(option), option) for option in stated(debate, turns)]
+    offered = rules.shape(rules.stage(rules.result.stands[-1]).answer).offers
+    named = offered or stated(debate, turns)
+    found = [stood.names.get(key(option), option) for option in named]
     held = {ids[stand.role]: option for option, group, _ in stood.final.options for stand in group}
     return Choices(tuple(dict.fromkeys(found)), held)
 
