@@ -18,6 +18,7 @@ STYLES = {"completed": "green", "running": "cyan", "paused": "yellow", "failed":
 LISTED = ("id", "motion", "title", "tags", "archived", "format", "status", "stage", "round",
           "progress", "degraded", "outcome", "result", "models", "usage", "created_at",
           "updated_at")  # fmt: skip
+START = 'No debates yet. Start one:  moot run "Should we …?"'
 WIDE = 110  # columns of a terminal from which on the day is written out
 Row = tuple["Debate", "Line", bool]
 """A debate, what is shown beside it, and whether it was left behind."""
@@ -80,10 +81,9 @@ def list_(
         print_json([_listed(debate, line) for debate, line, _ in found])
     elif found:
         _print(found)
-    elif search == Search(limit=limit, archived=None if all_ else False):
-        typer.echo('No debates yet. Start one:  moot run "Should we …?"')
     else:
-        typer.echo("No debates match.")
+        everything = search == Search(limit=limit, archived=None if all_ else False)
+        typer.echo(START if everything else "No debates match.")
 
 
 def _listed(debate: "Debate", line: "Line") -> dict[str, object]:

@@ -231,13 +231,16 @@ OutputType = Annotated[
 ]
 
 
+ProblemGiven = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="PROBLEM", help="What is to be decided; - reads it from standard input."
+    ),
+]
+
+
 def council(
-    problem: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="PROBLEM", help="What is to be decided; - reads it from standard input."
-        ),
-    ] = None,
+    problem: ProblemGiven = None,
     problem_option: Problem = None,
     file: File = None,
     output_type: OutputType = "decision",

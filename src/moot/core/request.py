@@ -84,13 +84,11 @@ def build(
         _check_labels(seats, moderator)
     chosen = options_of(rules, options or {})
     bounds = _limits(rules, seats, moderator, chosen, limits or {})
-    rules = (joined(rules) if voting else rules).model_copy(update={"edition": EDITION})
-    rules = rules if audit is None else screened(rules, seats, audit)
+    rules = _ruled(rules, voting, seats, audit)
     if cards:
         everyone = (*everybody, *voting.seats) if voting else everybody
         warnings += voices.doubts(rules, bounds, everyone, moderator, cards, writer)
-        seats = tuple(prices.marked(seat, cards) for seat in seats)
-        moderator = prices.marked(moderator, cards) if moderator else None
+        seats, moderator = _marked(seats, moderator, cards)
     debate = Debate(
         id=debate_id,
         motion=_motion(motion),
@@ -113,6 +111,22 @@ def build(
     )
     check_people(debate)
     return warned(placed(debate), cards)
+
+
+def _ruled(
+    rules: Format, jury: Jury | None, seats: Sequence[Participant], audit: float | None
+) -> Format:
+    """The rules of today, with the stage of a jury and the shorter way, if they are asked for."""
+    rules = (joined(rules) if jury else rules).model_copy(update={"edition": EDITION})
+    return rules if audit is None else screened(rules, seats, audit)
+
+
+def _marked(
+    seats: Sequence[Participant], host: Participant | None, cards: voices.Cards
+) -> tuple[tuple[Participant, ...], Participant | None]:
+    """The same, with what is known of their prices."""
+    marked = tuple(prices.marked(seat, cards) for seat in seats)
+    return marked, prices.marked(host, cards) if host else None
 
 
 def warned(debate: Debate, cards: voices.Cards | None) -> Debate:
