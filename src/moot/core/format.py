@@ -715,4 +715,6 @@ def from_json(text: str) -> Format:
 
 
 def digest(rules: Format) -> str:
-    return hashlib.sha256(to_json(rules).encode()).hexdigest()[:32]
+    """What the files of a debate name its rules by: the same in whichever order they are written."""
+    text = json.dumps(rules.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,5 +1,6 @@
 """The debates themselves: one row each, with cursor, counters and lease."""
 
+import hashlib
 import json
 import logging
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import Any
 from sqlalchemy import ARRAY, Text, bindparam, func, select, text, update
 
 from moot.core.debate import Cursor, Debate, Decision, Participant, Phase, StepKey, Tried
-from moot.core.format import Format, digest, from_json, to_json
+from moot.core.format import Format, from_json, to_json
 from moot.core.ids import number as place_of
 from moot.errors import NotFoundError
 from moot.ports import Held, Unfinished
@@ -108,7 +109,7 @@ def create(conn: Connection, debate: Debate) -> None:
 
 
 def keep_format(conn: Connection, rules: Format) -> None:
-    spec = {"digest": digest(rules), "name": rules.name, "spec": to_json(rules)}
+    spec = {"digest": _kept_as(rules), "name": rules.name, "spec": to_json(rules)}
     KEEP_FORMAT.run(conn, spec)
     _known.setdefault(spec["digest"], rules)
 
@@ -225,7 +226,7 @@ def encoded(debate: Debate) -> dict[str, Any]:
         **_progress(debate),
         **_at_rest(debate),
         "format": debate.format,
-        "format_digest": digest(debate.rules),
+        "format_digest": _kept_as(debate.rules),
         "options": codec.dumps(dict(debate.options)),
         "number": place_of(debate.id, debate.created_at),
         "artifact_root": f"records/debates/{debate.id}",
@@ -276,6 +277,12 @@ def _at_rest(debate: Debate) -> dict[str, Any]:
 @lru_cache(maxsize=4096)
 def _seats(seats: tuple[Participant, ...]) -> str:
     return codec.dumps([codec.plain(seat) for seat in seats])
+
+
+def _kept_as(rules: Format) -> str:
+    """By what a format is kept: of two that differ in the order of an answer's fields, each is. Not
+    by its digest, under which homes from before have it with its fields by the alphabet."""
+    return hashlib.sha256(to_json(rules).encode()).hexdigest()[:32]
 
 
 def _format(conn: Connection, digest_: str) -> Format:

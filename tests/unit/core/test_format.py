@@ -191,3 +191,7 @@ def test_the_fields_of_an_answer_keep_their_order_beside_a_debate() -> None:
     fields = rules.shape("answer").fields
     assert list(fields) == ["reasons", "choice", "answer", "confidence"]
     assert list(from_json(to_json(rules)).shape("answer").fields) == list(fields)
+    turned = from_json(json.dumps(json.loads(to_json(rules)), sort_keys=True))
+    assert list(turned.shape("answer").fields) == sorted(fields), "as homes from before have it"
+    assert digest(turned) == digest(rules), "their files name it as they did"
+    assert to_json(turned) != to_json(rules)
