@@ -169,7 +169,7 @@ def of_moot(readers: int = READERS, idle: int = 0, turns: int = TURNS) -> Heard:
         "limits": {"max_turns": turns},
         "start": False,
     }
-    with home() as path, _served(listen("127.0.0.1", 0), "moot", str(path)) as server:
+    with home() as path, served(listen("127.0.0.1", 0), "moot", str(path)) as server:
         made = server.ask("POST", "/debates", asked)
         debate = f"/debates/{json.loads(made)['id']}"
         heard = _measure(server, debate + "/events", f"{debate}/start", readers, idle, turns)
@@ -181,7 +181,7 @@ def of_generators(readers: int = READERS, turns: int = TURNS) -> Heard:
     """The same from a generator for each client, as one would write it."""
     sock = socket.socket()
     sock.bind(("127.0.0.1", 0))
-    with _served(sock, "plain", str(turns)) as server:
+    with served(sock, "plain", str(turns)) as server:
         heard = _measure(server, "/events", "/start", readers, 0, turns)
     return Heard(expected=readers * turns, **heard)
 
@@ -265,13 +265,13 @@ class Child:
 
 
 @contextmanager
-def _served(sock: socket.socket, *arguments: str) -> Generator[Child]:
+def served(sock: socket.socket, *arguments: str, module: str = "bench.streams") -> Generator[Child]:
     """A server on that socket, until the end of the block."""
     kind, *rest = arguments
     with (
         sock,
         subprocess.Popen(
-            _command(kind, sock.fileno(), *rest),
+            _command(kind, sock.fileno(), *rest, module=module),
             pass_fds=[sock.fileno()],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,  # a line for each request, as servers have it
@@ -296,8 +296,8 @@ def _until_up(process: subprocess.Popen[bytes], port: int) -> None:
     raise RuntimeError("the server does not come up")
 
 
-def _command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "bench.streams", *map(str, arguments)]
+def _command(*arguments: object, module: str = "bench.streams") -> list[str]:
+    return [sys.executable, "-m", module, *map(str, arguments)]
 
 
 def _say(words: str) -> None:
