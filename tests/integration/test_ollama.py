@@ -139,7 +139,7 @@ def test_ollama_is_told_the_window_and_the_shape() -> None:
         async with serving(server) as router:
             pieces: list[str] = []
             reply = await router.speak(call(), pieces.append)
-            assert tuple(pieces) == PIECES
+            assert "".join(pieces) == "".join(PIECES)
             assert (reply.text, reply.model, reply.cut) == ("".join(PIECES), "local:qwen:7b", True)
             assert (reply.usage.input_tokens, reply.usage.output_tokens) == (31, 7)
             (asked,) = server.asked

@@ -30,6 +30,8 @@ class Exchange:
     opened: list[httpx2.Response] = field(default_factory=list[httpx2.Response])
     pending: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
     over: bool = False
+    read: Callable[[httpx2.AsyncByteStream], httpx2.AsyncByteStream] | None = None
+    """Reads a stream of events before the library does."""
 
     @property
     def accepted(self) -> bool:
@@ -66,16 +68,15 @@ def http_client(
 
 
 @asynccontextmanager
-async def hanging_up() -> AsyncGenerator[Exchange]:
-    """Close, at the end, every answer that the task opened inside; and say how far it got.
+async def hanging_up(exchange: Exchange) -> AsyncGenerator[None]:
+    """Close, at the end, every answer that the task opened inside; and note how far it got.
 
     The SDKs do so only if they are left at the right moment: Gemini's keeps a connection open
     until the garbage collector comes by if its stream is left, or cancelled, between two reads.
     """
-    exchange = Exchange()
     _exchange.set(exchange)  # for this task alone, and as long as it lives
     try:
-        yield exchange
+        yield
     finally:
         exchange.over = True
         for give_up in list(exchange.pending):
@@ -128,7 +129,9 @@ async def _bound(response: httpx2.Response) -> None:
         limit = MAX_ERROR if response.status_code >= 400 else MAX_BODY
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         event = limit if response.request.method == "GET" else MAX_EVENT  # of a list, all of it
-        response.stream = _Bounded(response.stream, limit, _ENDS.get(kind, _BLANK_LINE), event)
+        body = _Bounded(response.stream, limit, _ENDS.get(kind, _BLANK_LINE), event)
+        reads = exchange.read if exchange and response.status_code < 400 else None
+        response.stream = reads(body) if reads and kind == "text/event-stream" else body
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -150,7 +153,9 @@ class _Bounded(httpx2.AsyncByteStream):
         total = event = 0
         async for chunk in self._stream:
             total += len(chunk)
-            end = max(chunk.rfind(one) for one in self._ends)
+            end = -1
+            for one in self._ends:
+                end = max(end, chunk.rfind(one))
             event = event + len(chunk) if end < 0 else len(chunk) - end
             if total > self._limit or event > self._event:
                 raise TooMuchError

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from httpx2 import AsyncByteStream
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
     ModelResponse,
@@ -31,6 +32,7 @@ from moot.core.prompts import Message, estimate, size
 from moot.models import failures
 from moot.models.asides import Aside
 from moot.models.connection import Exchange, hanging_up
+from moot.models.decode import NOTHING, WIRES, Counts, Joined, Wire
 from moot.models.failures import Failures, interrupted
 from moot.models.payload import Thinking, in_words, prompt, settings, shape, takes_system, way
 from moot.models.providers import Part, Place, Vendor, then
@@ -51,6 +53,8 @@ class _LateError(Exception):
 class _Heard:
     """What has come so far."""
 
+    call: Call
+    say: Say
     alive: float  # when the last word came, thoughts included
     silence: float  # the longest that may follow
     whole: float  # seconds for all of it
@@ -62,6 +66,9 @@ class _Heard:
     length: int = 0
     aside: Aside = field(default_factory=Aside)  # thoughts within the text
     over: bool = False  # more text came than was asked for, and we hung up
+    told: Counts = NOTHING  # all that came, with thoughts within the text counted as text
+    ahead: Counts = NOTHING  # what was heard that the library has yet to tell
+    joined: Joined | None = None
     stream: StreamedResponse | None = None
 
     @property
@@ -75,6 +82,58 @@ class _Heard:
             return None
         details = self.stream.provider_details or {}
         return details.get("finish_reason") or self.stream.finish_reason
+
+    def counts(self) -> Counts:
+        return self.told
+
+    def hear_ahead(self, piece: str, thoughts: int, unseen: int) -> None:
+        """What a stream brought, before the library tells it."""
+        text, thought, hidden = self.ahead
+        self.ahead = Counts(text + len(piece), thought + thoughts, hidden + unseen)
+        self._hear(piece, thoughts, unseen)
+
+    def hear(self, piece: str, thoughts: int, unseen: int) -> None:
+        """What the library tells, part of which may have been heard."""
+        ahead = self.ahead
+        if any(ahead):
+            known = Counts(*map(min, ahead, (len(piece), thoughts, unseen)))
+            self.ahead = Counts(*(all_ - one for all_, one in zip(ahead, known, strict=True)))
+            piece = piece[known.text :]
+            thoughts -= known.thoughts
+            unseen -= known.unseen
+        if piece or unseen:
+            self._hear(piece, thoughts, unseen)
+
+    def end(self) -> None:
+        """Nothing more comes."""
+        if rest := self.aside.rest():
+            self._keep(rest)
+
+    def _hear(self, piece: str, thoughts: int, unseen: int) -> None:
+        if self.over:
+            return
+        text, thought, hidden = self.told
+        self.told = Counts(text + len(piece), thought + thoughts, hidden + unseen)
+        call = self.call
+        if piece:
+            piece, aside = self.aside.hear(piece)
+            thoughts, unseen = thoughts + aside, unseen + aside
+        if piece:
+            self.silence = call.seconds
+        self.alive = asyncio.get_running_loop().time()
+        call.allow(self.silence)
+        self.thoughts += thoughts
+        self.unseen += unseen
+        if piece:
+            self.length += len(piece)
+            surplus = self.length - call.max_tokens * 12 - 20_000
+            self.over = surplus > 0
+            self._keep(piece[:-surplus] if self.over else piece)
+
+    def _keep(self, piece: str) -> None:
+        self.pieces.append(piece)
+        if self.call.schema is None:  # pieces of JSON are not for people
+            self.say(piece)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +155,25 @@ async def speak(line: Line, call: Call, say: Say, since: float) -> Reply:
     that thinks has more of both, before its first word.
     """
     budget = thinking(call.effort, line.card.least, line.card.window)
-    heard = _Heard(since, call.seconds + budget.seconds, call.whole + budget.seconds)
+    silence, whole = call.seconds + budget.seconds, call.whole + budget.seconds
+    heard = _Heard(call, say, since, silence, whole)
+    if wire := WIRES.get(line.vendor.api):
+        heard.exchange.read = lambda stream: _join(stream, wire, heard)
     if budget.seconds:
         call.allow(math.inf)
         call.allow(heard.silence)
-    reader = asyncio.create_task(_read(line, call, say, heard, budget))
+    reader = asyncio.create_task(_read(line, call, heard, budget))
     try:
         await _follow(reader, heard, since + heard.whole)
     finally:
         await _let_go(reader)
+        if heard.joined:
+            heard.joined.hear()
     return _reply(line, call, heard, _outcome(reader, heard))
 
 
-async def _read(line: Line, call: Call, say: Say, heard: _Heard, budget: Thinking) -> None:
+async def _read(line: Line, call: Call, heard: _Heard, budget: Thinking) -> None:
     """Read the answer to its end, or until it is longer than it may be."""
-    limit = call.max_tokens * 12 + 20_000
-    clock = asyncio.get_running_loop().time
     messages = call.messages
     if call.schema and way(line.model, line.vendor, call, line.without) == "words":
         messages = (*messages, Message("user", in_words(call.schema)))
@@ -122,33 +184,17 @@ async def _read(line: Line, call: Call, say: Say, heard: _Heard, budget: Thinkin
         model_request_parameters=shape(line.model, line.vendor, call, line.without),
         instrument=False,
     )
-    async with hanging_up() as heard.exchange, asked as heard.stream:
+    async with hanging_up(heard.exchange), asked as heard.stream:
         async for event in heard.stream:
-            piece, thoughts, unseen = _read_event(event)
-            if not piece and not unseen:
-                continue
-            if piece:
-                piece, aside = heard.aside.hear(piece)
-                thoughts, unseen = thoughts + aside, unseen + aside
-            if piece:
-                heard.silence = call.seconds
-            heard.alive = clock()
-            call.allow(heard.silence)
-            heard.thoughts += thoughts
-            heard.unseen += unseen
-            if not piece:
-                continue
-            heard.length += len(piece)
-            if heard.length > limit:
-                heard.over = True
+            heard.hear(*_read_event(event))
+            if heard.over:
                 return
-            heard.pieces.append(piece)
-            if call.schema is None:  # pieces of JSON are not for people
-                say(piece)
-    if rest := heard.aside.rest():
-        heard.pieces.append(rest)
-        if call.schema is None:
-            say(rest)
+    heard.end()
+
+
+def _join(stream: AsyncByteStream, wire: Wire, heard: _Heard) -> Joined:
+    heard.joined = Joined(stream, wire, heard)
+    return heard.joined
 
 
 def _read_event(event: ModelResponseStreamEvent) -> tuple[str, int, int]:
