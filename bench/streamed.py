@@ -3,7 +3,7 @@
 Beside moot, watched and unwatched, stand the vendor's SDK alone and the floor: the bytes, split,
 and `json.loads`. A server in a process of its own sends each event as a chunk, as fast
 as it is read. `python -m bench.streamed` measures all, interleaved; `... serve` is that server,
-`... floor|sdk WIRE PORT CALLS` a client, `... moot FD HOME PORT` is moot behind HTTP.
+`... floor|sdk WIRE PORT CALLS` a client, `... moot FD HOME WIRE PORT` is moot behind HTTP.
 """
 
 import asyncio
@@ -33,6 +33,8 @@ RUNS = 3
 WIRES = {"openai": "openai", "chat": "local", "claude": "claude", "gemini": "gemini"}
 """By the name it is shown with: the server's dialect."""
 MODELS = {"openai": "openai:x", "chat": "local:x", "claude": "claude:x", "gemini": "gemini:x"}
+_VARIABLES = {"openai": "OPENAI", "claude": "ANTHROPIC", "gemini": "GEMINI"}
+_PREFIX = {"GEMINI": "GOOGLE_GEMINI"}  # of the address, if it is not that of the key
 _PATIENCE = 120.0
 _WORDS = "That the cost of a late change grows is no law of nature but a habit of teams"
 
@@ -88,7 +90,7 @@ def turns(wire: str, debates: int, *, watched: bool) -> float:
     with (
         home() as path,
         _answering() as port,
-        served(sock, "moot", str(path), str(port), module="bench.streamed") as server,
+        served(sock, "moot", str(path), wire, str(port), module="bench.streamed") as server,
     ):
         _debate(server, wire, 2, watched=watched)  # which loads the SDK
         began = server.cpu()
@@ -301,23 +303,17 @@ async def _measure(kind: str, wire: str, port: str, calls: int) -> None:
     print((time.process_time() - began) * 1000 / calls)
 
 
-def _serve_moot(fd: int, path: Path, port: str) -> None:
-    """As `moot serve` does it, with its vendors on that port."""
+def _serve_moot(fd: int, path: Path, wire: str, port: str) -> None:
+    """As `moot serve` does it, with the one vendor whose package it then loads on that port."""
     import uvloop
 
     from moot import logs
     from moot.api.app import serve
 
     logs.configure("json", "info", [])
-    variables = {
-        "OPENAI": "openai",
-        "ANTHROPIC": "claude",
-        "GEMINI": "gemini",
-    }
-    os.environ |= {f"{name}_API_KEY": "bench" for name in variables}
-    urls = {name: _url(wire, port) for name, wire in variables.items()}
-    os.environ |= {"OPENAI_BASE_URL": urls["OPENAI"], "ANTHROPIC_BASE_URL": urls["ANTHROPIC"]}
-    os.environ |= {"GOOGLE_GEMINI_BASE_URL": urls["GEMINI"]}
+    if name := _VARIABLES.get(wire):
+        os.environ[f"{name}_API_KEY"] = "bench"
+        os.environ[f"{_PREFIX.get(name, name)}_BASE_URL"] = _url(wire, port)
     chosen = settings(path, _url("chat", port)).model_copy(
         update={"rate_per_second": 0.0, "streams_per_client": 100_000, "token": None}
     )
@@ -333,8 +329,8 @@ def main() -> None:
             import uvloop
 
             uvloop.run(_measure(kind, wire, port, int(calls)))
-        case ["moot", fd, path, port]:
-            _serve_moot(int(fd), Path(path), port)
+        case ["moot", fd, path, wire, port]:
+            _serve_moot(int(fd), Path(path), wire, port)
         case [*wires]:
             show([row for wire in wires or WIRES for row in _rows(wire, RUNS, CALLS)])
 
