@@ -25,7 +25,7 @@ from moot.core.events import TurnCommitted
 from moot.errors import InputError, NotFoundError
 from moot.ports import Search
 from moot.settings import Settings
-from moot.store import files, lists, runs, schema
+from moot.store import lists, runs, schema
 from moot.store import replay as replaying
 from moot.store.database import Database, connect
 from moot.store.files import as_json
@@ -116,13 +116,13 @@ def test_each_file_is_written_once(
 ) -> None:
     """A council's files are there before it is completed: what somebody does to one stays."""
     written: Counter[Path] = Counter()
-    write_whole = files.write_whole
+    replace = Path.replace
 
-    def counted(path: Path, data: bytes) -> None:
+    def counted(temporary: Path, path: Path) -> Path:
         written[path] += 1
-        write_whole(path, data)
+        return replace(temporary, path)
 
-    monkeypatch.setattr(files, "write_whole", counted)
+    monkeypatch.setattr(Path, "replace", counted)
     asyncio.run(hold(a_home(tmp_path / "home"), format_))
     assert len(written) > 6
     assert set(written.values()) == {1}

@@ -10,10 +10,12 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from moot.core.debate import Debate, Turn
@@ -45,6 +47,8 @@ MAX_BYTES = 256 * 1024 * 1024
 SOURCES = "sources"
 KEPT = ".sources"
 """In `records`: the files of sources, which the folders of debates link to."""
+SYNCS = 8
+"""Files that are synced at the same time."""
 _TEMPORARY = ".tmp"
 _HEAD = 1 << 18  # bytes of a transcript that hold all of its debate but what was said
 _LAST_SEQ = re.compile(rb'^  "last_seq": (\d{1,12}),?$', re.MULTILINE)
@@ -113,14 +117,10 @@ class Folder:
                 for left in [*root.rglob(f".*{_TEMPORARY}"), *self._outdated(debate)]:
                     with suppress(FileNotFoundError, NotADirectoryError):
                         left.unlink()
-                self._write(
-                    {
-                        self._home / name: data
-                        for name, data in record(debate, turns, layout).items()
-                    }
-                )
-                self._write({root / name: data for name, data in files.items()})
-                self._write({root / MANIFEST: manifest})
+                noted = record(debate, turns, layout)
+                whole = {self._home / name: data for name, data in noted.items()}
+                whole |= {root / name: data for name, data in files.items()}
+                self._write(whole, last={root / MANIFEST: manifest})
                 return filed
         except OSError as error:
             place = error.filename or root
@@ -216,15 +216,24 @@ class Folder:
             listed = set(_parsed(root / MANIFEST)["files"])
         return any(name in listed or (root / name).is_file() for name in DECISION)
 
-    def _write(self, files: dict[Path, bytes]) -> None:
+    def _write(
+        self, files: Mapping[Path, bytes], last: Mapping[Path, bytes] = MappingProxyType({})
+    ) -> None:
+        """Write files, and then those that promise that the others are on disk."""
+        folders = dict.fromkeys(path.parent for path in files)
+        for folder in folders:
+            folder.mkdir(parents=True, exist_ok=True)
+        plain: dict[Path, bytes] = {}
         for path, data in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
             if path.parent.name == SOURCES:
                 self._link(path, data)
             else:
-                write_whole(path, data)
-        for folder in {path.parent for path in files}:
-            _sync(folder)
+                plain[path] = data
+        with _prepared({**plain, **last}) as new:
+            _rename(new, plain)
+            _sync(folders)
+            _rename(new, last)
+        _sync(path.parent for path in last)
 
     def _link(self, path: Path, data: bytes) -> None:
         """A file that many debates have alike, kept once and linked wherever links are possible."""
@@ -356,21 +365,45 @@ def _read(path: Path) -> bytes | None:
 
 def write_whole(path: Path, data: bytes) -> None:
     """The old file or the new one, never a torn one."""
-    temporary = path.with_name(f".{path.name}{_TEMPORARY}")
+    with _prepared({path: data}) as new:
+        _rename(new, new)
+
+
+@contextmanager
+def _prepared(files: Mapping[Path, bytes]) -> Generator[Mapping[Path, Path]]:
+    """Files that are on disk under other names, to be renamed: all of them, or none is left."""
+    temporaries = {path: path.with_name(f".{path.name}{_TEMPORARY}") for path in files}
     try:
-        with temporary.open("wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
-        temporary.replace(path)
+        for path, temporary in temporaries.items():
+            temporary.write_bytes(files[path])
+        _sync(temporaries.values())
+        yield temporaries
     except OSError:
-        temporary.unlink(missing_ok=True)
+        for temporary in temporaries.values():
+            temporary.unlink(missing_ok=True)
         raise
 
 
-def _sync(folder: Path) -> None:
-    """See the new names of its files on disk."""
-    handle = os.open(folder, os.O_RDONLY)
+def _rename(temporaries: Mapping[Path, Path], paths: Iterable[Path]) -> None:
+    for path in paths:
+        temporaries[path].replace(path)
+
+
+def _sync(paths: Iterable[Path]) -> None:
+    """See files on disk, or the names in folders. Many at once, so that they share the disk's own
+    transactions: one after another, each waits for one of its own."""
+    each = list(dict.fromkeys(paths))
+    if len(each) < 2:
+        for path in each:
+            _sync_one(path)
+        return
+    with ThreadPoolExecutor(min(len(each), SYNCS), "moot-sync") as pool:
+        for _ in pool.map(_sync_one, each):
+            pass
+
+
+def _sync_one(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

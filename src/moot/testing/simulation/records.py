@@ -2,8 +2,9 @@
 
 import errno
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from moot.core.debate import Debate, Turn
@@ -14,6 +15,8 @@ from moot.store.files import Folder
 
 if TYPE_CHECKING:
     from moot.testing.simulation.process import Process
+
+_NONE: Mapping[Path, bytes] = MappingProxyType({})
 
 
 class SimulatedRecords(Folder):
@@ -52,8 +55,8 @@ class SimulatedRecords(Folder):
             self._world.checks.filed(debate.id)
             self._world.faults.tempt_filer(self._process)
 
-    def _write(self, files: dict[Path, bytes]) -> None:
-        for path, data in files.items():
+    def _write(self, files: Mapping[Path, bytes], last: Mapping[Path, bytes] = _NONE) -> None:
+        for path, data in (*files.items(), *last.items()):
             if self._world.full:
                 raise OSError(errno.ENOSPC, "No space left on device", str(path))
             if self._world.faults.strikes():
