@@ -16,6 +16,7 @@ from bench import (
     machines,
     memory,
     peers,
+    streamed,
     streams,
     throughput,
     transcripts,
@@ -61,6 +62,7 @@ def full() -> list[Row]:
         *_transcript_rows(),
         *_jury_rows(),
         *streams.full(),
+        *_streamed_rows(),
         *_machine_rows(),
     ]
 
@@ -81,6 +83,7 @@ def quick() -> list[Row]:
         below("moot --help, CPU", command.help_seconds(1), 3, "s"),
         below("20 debates that wait, peak", memory.scripted(20).peak, 300, "MB"),
         below("20 that wait in the SDK, peak", memory.on_the_wire(20).peak, 300, "MB"),
+        *streamed.quick(),
     ]
 
 
@@ -135,6 +138,11 @@ def _process_rows() -> list[Row]:
         below("1,000 debates that wait, peak", asleep.peak, 300, "MB", _grown(asleep)),
         below("1,000 that wait in the SDK, peak", calling.peak, 300, "MB", _grown(calling)),
     ]
+
+
+def _streamed_rows() -> list[Row]:
+    _say("turns of 300 streamed chunks, on each wire")
+    return streamed.full(runs=1, calls=30)
 
 
 def _machine_rows() -> list[Row]:

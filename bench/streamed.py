@@ -47,6 +47,12 @@ def full(runs: int = RUNS, calls: int = CALLS) -> list[Row]:
     return [row for wire in WIRES for row in _rows(wire, runs, calls)]
 
 
+def quick() -> list[Row]:
+    """That it still runs: a loose promise, in a few seconds."""
+    cost = turns("chat", 2, watched=True)
+    return [at_most("a watched turn of 300 chunks", cost, 200, "ms of CPU")]
+
+
 def _rows(wire: str, runs: int, calls: int) -> list[Row]:
     kinds: dict[str, Callable[[], float]] = {
         "floor": lambda: client("floor", wire, calls),
