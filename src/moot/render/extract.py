@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from moot.core.answers import Field, tables
@@ -186,13 +187,22 @@ def sentences(debate: Debate, turns: Sequence[Turn], layout: int) -> Spoken:
         if turn.status == "failed":
             continue
         point = turn.kind != "cue" and turn is not last
-        for text in _sentences(_prose(debate, turn, layout), layout):
-            length, terms = _terms(text)
-            stands = prose.standing(text, length) if layout > 4 else 2
+        for text, length, terms, stands in _measured(_prose(debate, turn, layout), layout):
             may = point and stands > 0
             said = _Sentence(text, turn.number, turn.actor, turn.name, may, length, terms, stands)
             found.append(said)
     return Spoken(found)
+
+
+@lru_cache(maxsize=512)  # a debate is filed after each round, with all that was said before
+def _measured(text: str, layout: int) -> tuple[tuple[str, float, frozenset[str], int], ...]:
+    """The sentences of a turn, each with its length, its terms, and how well it stands."""
+    found: list[tuple[str, float, frozenset[str], int]] = []
+    for sentence in _sentences(text, layout):
+        length, terms = _terms(sentence)
+        stands = prose.standing(sentence, length) if layout > 4 else 2
+        found.append((sentence, length, terms, stands))
+    return tuple(found)
 
 
 def _sentences(text: str, layout: int) -> list[str]:
