@@ -70,3 +70,54 @@ def test_nothing_is_written_through_a_link(
     with pytest.raises(StorageError, match="is a link, which is not followed"):
         folder.file(debate, turns)
     assert list(elsewhere.iterdir()) == []
+
+
+def test_if_a_file_cannot_be_synced_none_is_replaced(
+    tmp_path: Path,
+    root: Path,
+    debate: Debate,
+    turns: list[Turn],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    sync = os.fsync
+
+    def fails(handle: int) -> None:
+        if "report.md" in Path(f"/proc/self/fd/{handle}").readlink().name:
+            raise OSError(28, os.strerror(28))
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", fails)
+    later = debate.but(last_seq=debate.last_seq + 1)
+    with pytest.raises(StorageError, match="cannot be written"):
+        Folder(tmp_path).file(later, turns)
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+    monkeypatch.undo()
+    assert Folder(tmp_path).file(later, turns)
+    assert Folder(tmp_path).last_seq(debate.id) == later.last_seq
+
+
+def test_the_manifest_is_named_when_the_others_are_on_disk(
+    tmp_path: Path, debate: Debate, turns: list[Turn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    sync, replace_ = os.fsync, Path.replace
+
+    def synced(handle: int) -> None:
+        seen.append(f"synced {Path(f'/proc/self/fd/{handle}').readlink().name}")
+        sync(handle)
+
+    def named(temporary: Path, path: Path) -> Path:
+        seen.append(f"named {path.name}")
+        return replace_(temporary, path)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", named)
+    folder = Folder(tmp_path)
+    assert folder.file(debate, turns)
+    root = Path(folder.folder(debate.id)).name
+    names = [one.removeprefix("named ") for one in seen if one.startswith("named ")]
+    first, last = seen.index(f"named {names[0]}"), seen.index("named manifest.json")
+    assert {f"synced .{name}.tmp" for name in names} <= set(seen[:first])
+    assert {f"synced {root}", "synced rounds"} <= set(seen[first:last])
+    assert seen[last + 1 :] == [f"synced {root}"]
