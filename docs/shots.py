@@ -19,26 +19,29 @@ PROBLEM = "Should the order service move from SQLite to Postgres this quarter?"
 
 def main() -> None:
     HERE.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
-        with served(Path(home), Understudy(0.03), model="local:understudy") as server:
-            chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-            council, live = _debates(server)
-            wide = chromium.new_page(base_url=server.url, viewport=WIDE, reduced_motion="reduce")
-            phone = chromium.new_page(
-                base_url=server.url, viewport=PHONE, color_scheme="dark", reduced_motion="reduce"
-            )
-            _shoot(wide, f"/d/{live}", "arena")
-            _shoot(phone, f"/d/{live}", "arena-phone")
-            _shoot(wide, "/example", "example")
-            _shoot(wide, "/new", "setup")
-            _shoot(wide, f"/d/{council}/outcome", "outcome")
-            _shoot(wide, f"/d/{council}/replay", "replay")
-            _shoot(phone, "/", "list-phone")
-            station = _station(server)
-            _shoot(wide, f"/air/{station}", "on-air")
-            _shoot(phone, f"/air/{station}", "on-air-phone")
-            _shoot(wide, f"/studio/stations/{station}", "station")
-            chromium.close()
+    with (
+        tempfile.TemporaryDirectory() as home,
+        sync_playwright() as playwright,
+        served(Path(home), Understudy(0.03), model="local:understudy") as server,
+    ):
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        council, live = _debates(server)
+        wide = chromium.new_page(base_url=server.url, viewport=WIDE, reduced_motion="reduce")
+        phone = chromium.new_page(
+            base_url=server.url, viewport=PHONE, color_scheme="dark", reduced_motion="reduce"
+        )
+        _shoot(wide, f"/d/{live}", "arena")
+        _shoot(phone, f"/d/{live}", "arena-phone")
+        _shoot(wide, "/example", "example")
+        _shoot(wide, "/new", "setup")
+        _shoot(wide, f"/d/{council}/outcome", "outcome")
+        _shoot(wide, f"/d/{council}/replay", "replay")
+        _shoot(phone, "/", "list-phone")
+        station = _station(server)
+        _shoot(wide, f"/air/{station}", "on-air")
+        _shoot(phone, f"/air/{station}", "on-air-phone")
+        _shoot(wide, f"/studio/stations/{station}", "station")
+        chromium.close()
 
 
 def _debates(server: Served) -> tuple[str, str]:

@@ -715,6 +715,6 @@ def from_json(text: str) -> Format:
 
 
 def digest(rules: Format) -> str:
-    """What the files of a debate name its rules by: the same in whichever order they are written."""
+    """What the files of a debate name its rules by: the same in whatever order they are written."""
     text = json.dumps(rules.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
