@@ -19,14 +19,18 @@ if TYPE_CHECKING:
 
 ASKED = os.environ.get("MOOT_TEST_DATABASE") or "sqlite"
 LONGEST = (
-    "simulation/test_schedules.py", "integration/test_vendors.py", "browser/test_replay.py",
-    "browser/test_outcome.py",
-    "integration/test_machines.py", "browser/test_arena.py", "acceptance/test_attacks.py",
-    "crash/test_machines_kill.py", "browser/test_connection.py", "acceptance/test_command_line.py",
-    "integration/test_stalls.py", "crash/test_machines_faults.py", "acceptance/test_remote.py",
-    "browser/test_on_air.py", "browser/test_setup.py", "acceptance/test_canary.py",
-    "integration/test_neighbours.py", "integration/test_llama.py", "browser/test_access.py",
-    "contract/test_store.py", "acceptance/test_openapi.py", "integration/test_postgres.py",
+    "simulation/test_schedules.py", "contract/test_providers.py", "acceptance/test_command_line.py",
+    "integration/test_machines.py", "acceptance/test_verbs.py", "acceptance/test_remote.py",
+    "unit/outcome/test_faults.py", "browser/test_replay.py", "acceptance/test_openapi.py",
+    "acceptance/test_canary.py", "browser/test_verdict.py", "integration/test_vendors.py",
+    "browser/test_arena.py", "contract/test_moot.py", "browser/test_outcome.py",
+    "acceptance/test_own_formats.py", "browser/test_connection.py", "contract/test_old_home.py",
+    "browser/test_setup.py", "integration/test_neighbours.py", "browser/test_weight.py",
+    "integration/test_postgres.py", "browser/test_studio.py", "acceptance/test_cast.py",
+    "acceptance/test_council.py", "integration/test_budget.py", "acceptance/test_jury.py",
+    "browser/test_home.py", "browser/test_on_air.py", "browser/test_access.py",
+    "acceptance/test_attacks.py", "integration/test_stream.py", "integration/test_llama.py",
+    "unit/core/test_format_runs.py", "crash/test_machines_kill.py", "crash/test_machines_faults.py",
 )  # fmt: skip
 """Begun first: the last one to be begun is waited for by all other workers."""
 URLS = ("MOOT_DATABASE_URL", "MOOT_BROKER_URL", "MOOT_BUS_URL")

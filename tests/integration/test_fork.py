@@ -174,8 +174,14 @@ def test_a_person_takes_over_a_seat(settings: Settings) -> None:
     go(work())
 
 
-@pytest.mark.parametrize(("before", "status"), [(HUMAN, "completed"), ("claude", "completed"),
-                                                ("local", "paused")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("before", "status"),
+    [
+        (HUMAN, "completed"),
+        ("claude", "completed"),
+        pytest.param("local", "paused", marks=pytest.mark.stress("the others do not wait for it")),
+    ],
+)
 def test_the_understudy_takes_a_seat_but_not_that_of_a_local_server(
     settings: Settings, before: str, status: str
 ) -> None:
