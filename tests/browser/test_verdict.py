@@ -374,6 +374,11 @@ def test_a_jury_is_asked_for_when_a_debate_is_set_up(
         page.get_by_text("Jurors and how they vote").click()
         page.get_by_label("Juror 2").fill("local:understudy")
         page.get_by_label("Also vote alone").uncheck()
+        early, refused = page.get_by_label("Stop early"), page.get_by_text("different families")
+        early.check()
+        expect(refused).to_be_visible()  # one model has all seats
+        early.uncheck()
+        expect(refused).to_have_count(0)
         expect(page.get_by_text("12 calls")).to_be_visible()  # 6, and 2 ballots of each
         expect(page.get_by_text("Jury:")).to_be_visible()
         page.reload()  # what was entered stays

@@ -52,6 +52,8 @@ export class Draft {
   /** The models of a cast that has roles, by role. */
   models = $state<Record<string, string>>({})
   jury = $state<KeptJury>({ ...NO_JURY, models: [] })
+  /** Whether two seats that agree on their own may end it. */
+  early = $state(false)
   readonly documents = new Documents()
   /** Those the service has; none as long as it has not said so. */
   providers = $state.raw<string[]>([])
@@ -81,6 +83,7 @@ export class Draft {
     for (const name of LIMIT_NAMES) this.limits[name] = kept.limits[name] ?? null
     this.setCost(kept.cost)
     this.onFailure = kept.onFailure
+    this.early = kept.early
     this.outputType = kept.outputType
     this.constraints = kept.constraints
     this.record = kept.record
@@ -89,10 +92,10 @@ export class Draft {
 
   /** All that was entered, to be kept. */
   entered(): KeptDraft {
-    const { motion, maxTurns, cost, onFailure, outputType, constraints, record } = this
+    const { motion, maxTurns, cost, onFailure, early, outputType, constraints, record } = this
     return {
       ...this.#keptCast(),
-      ...{ motion, maxTurns, cost, onFailure, outputType, constraints, record },
+      ...{ motion, maxTurns, cost, onFailure, early, outputType, constraints, record },
       options: { ...this.options },
       limits: { ...this.limits },
       sources: this.documents.read,
@@ -225,6 +228,11 @@ export class Draft {
     if (host) this.host.model = of(seats.length)
   }
 
+  /** Only what comes to a decision can come to it early. */
+  get mayEndEarly(): boolean {
+    return this.decides || this.jurors.length > 0
+  }
+
   addSeat(): void {
     const taken = new Set(this.seats.map((seat) => seat.name))
     const name = NAMES.find((one) => !taken.has(one)) ?? ''
@@ -248,6 +256,7 @@ export class Draft {
         ...this.#juryProblems(),
         ...this.#limitProblems(),
         ...this.#sourceProblems(),
+        ...this.#depthProblems(),
         ...this.#refusal(),
       ]),
   )
@@ -342,6 +351,11 @@ export class Draft {
     return refused?.field?.startsWith('sources') ? [['sources', refused.detail ?? '']] : []
   }
 
+  #depthProblems(): [string, string][] {
+    const refused = this.#plans.refusal(this.#whole())
+    return refused?.field === 'depth' ? [['depth', refused.detail ?? '']] : []
+  }
+
   /** As long as nothing was changed since. */
   #refusal(): [string, string][] {
     return this.refused && this.refused.of === JSON.stringify(this.asked()) ? [[this.refused.field, this.refused.sentence]] : []
@@ -363,6 +377,7 @@ export class Draft {
       limits: { ...limits, ...(this.isEndless && this.maxTurns !== null && { max_turns: this.maxTurns }) },
       ...(this.documents.read.length && { sources: this.documents.asked() }),
       ...(this.onFailure && { on_failure: this.onFailure }),
+      ...(this.early && this.mayEndEarly && { depth: 'auto' as const }),
       start: true,
     }
   }

@@ -51,6 +51,7 @@ export interface KeptDraft extends Kept {
   limits: Record<string, number | null>
   cost: string
   onFailure: '' | 'pause' | 'degrade'
+  early: boolean
   outputType: OutputType
   constraints: string
   record: '' | 'decision' | 'worklog'
@@ -118,6 +119,7 @@ export function keptDraft(): KeptDraft | null {
       limits: numbers(found.limits),
       cost: text(found.cost),
       onFailure: oneOf(found.onFailure, ['', 'pause', 'degrade'] as const, ''),
+      early: found.early === true,
       outputType: oneOf(found.outputType, OUTPUT_TYPES, 'decision'),
       constraints: text(found.constraints),
       record: oneOf(found.record, ['', 'decision', 'worklog'] as const, ''),

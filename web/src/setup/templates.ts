@@ -21,6 +21,7 @@ export function setupOf(debate: Debate): object {
     on_failure: debate.on_failure,
     ...(Object.keys(debate.brief).length && { brief: debate.brief }),
     ...(debate.jury && { jury: { size: debate.jury.seats.length, models: debate.jury.seats.map(voiceOf), swap: debate.jury.swap, baseline: debate.jury.baseline } }),
+    ...(debate.rules.screen && { depth: 'auto' }),
     tags: debate.tags,
   }
 }
@@ -49,6 +50,7 @@ export function entryOf({ asked: given }: Template, motion: string): KeptDraft {
     },
     cost: cost === null || cost === undefined ? '' : String(cost),
     onFailure: asked.on_failure ?? '',
+    early: asked.depth === 'auto',
     outputType: brief?.output_type ?? 'decision',
     constraints: (brief?.constraints ?? []).join('\n'),
     record: brief?.writeback_record_type ?? '',
