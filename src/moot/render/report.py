@@ -18,7 +18,7 @@ from moot.core.times import seconds
 from moot.core.voices import caution
 from moot.outcome.result import verdict_of
 from moot.render.ballots import heard, jurors
-from moot.render.extract import POINTS, WORD, Spoken, clip, closing, plain_key, sentences
+from moot.render.extract import POINTS, Spoken, clip, closing, plain_key, sentences, words_in
 from moot.render.layout import LAYOUT
 from moot.render.reading import Read, Reading, Unread, writer
 from moot.render.takeaways import as_read, without_a_model
@@ -117,7 +117,7 @@ class _Told:
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
         self.failed = turn.status == "failed"
-        self.words = 0 if self.failed else sum(1 for _ in WORD.finditer(turn.text))
+        self.words = 0 if self.failed else words_in(turn.text)
         self.seconds = round(max(0.0, seconds(turn.committed_at) - seconds(turn.started_at)), 3)
 
     def mark(self) -> dict[str, Any]:
