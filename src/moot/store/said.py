@@ -27,6 +27,7 @@ _UNSPACED = (
 # Vowel signs of India's scripts and Tibetan, which Python does not count among the letters.
 _SIGNS = "\u0900-\u0963\u0971-\u0de6\u0df2\u0df3\u0f71-\u0f84\u0f90-\u0fbc"
 _RUN = re.compile(f"[{_UNSPACED}]+|(?:[^\\W_{_UNSPACED}]|[{_SIGNS}])+")
+_ASCII = re.compile("[a-z0-9]+")
 _FIRST_UNSPACED = "\u0e01"
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _COLUMNS = ("number", "status", "format", "outcome", "archived", "cost_usd")
@@ -80,19 +81,24 @@ MATCHING = Query(
 def words(texts: Iterable[str]) -> list[str]:
     """Everything that the texts are found by, each once."""
     found: dict[str, None] = {}
-    for run in _runs(texts):
-        if _is_unspaced(run):
-            found |= dict.fromkeys(run)
-            found |= dict.fromkeys(map("".join, pairwise(run)))
-        else:
-            found[run[:LONGEST]] = None
+    for text_ in texts:
+        plain = folded(text_)
+        if plain.isascii():  # the same, eight times as fast
+            found |= dict.fromkeys([run[:LONGEST] for run in dict.fromkeys(_ASCII.findall(plain))])
+            continue
+        for run in _RUN.findall(plain):
+            if _is_unspaced(run):
+                found |= dict.fromkeys(run)
+                found |= dict.fromkeys(map("".join, pairwise(run)))
+            else:
+                found[run[:LONGEST]] = None
     return list(found)
 
 
 def asked(text_: str) -> dict[str, bool]:
     """What a debate has to hold to be found, and of each whether its beginning is enough."""
     found: dict[str, bool] = {}
-    for run in _runs([text_]):
+    for run in _RUN.findall(folded(text_)):
         if not _is_unspaced(run):
             found[run[:LONGEST]] = len(run) >= BEGINNING
         elif len(run) == 1:
@@ -100,10 +106,6 @@ def asked(text_: str) -> dict[str, bool]:
         else:
             found |= dict.fromkeys(map("".join, pairwise(run)), False)
     return found
-
-
-def _runs(texts: Iterable[str]) -> Iterable[str]:
-    return (run for text_ in texts for run in _RUN.findall(folded(text_)))
 
 
 def _is_unspaced(run: str) -> bool:
