@@ -7,11 +7,17 @@ from json.encoder import encode_basestring as _quoted
 from typing import Any, cast
 
 _leaf = JSONEncoder(ensure_ascii=False).encode
+_CONSTANTS = {True: "true", False: "false", None: "null"}
 
 
 def indented(value: Any, gap: str = "\n") -> str:
-    if isinstance(value, str):
+    kind: type[Any] = type(value)
+    if kind is str:
         return _quoted(value)
+    if value is None or kind is bool:
+        return _CONSTANTS[value]
+    if kind is int:
+        return int.__repr__(value)
     inner = gap + " "
     if isinstance(value, dict) and value:
         fields = cast("Mapping[str, Any]", value).items()
