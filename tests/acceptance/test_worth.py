@@ -68,7 +68,9 @@ def test_an_eval_on_a_server_is_the_same_when_it_is_asked_again(home: Path, tmp_
 def test_what_an_eval_cannot_do_is_said_in_a_sentence(home: Path, tmp_path: Path) -> None:
     data = tmp_path / "one.jsonl"
     data.write_text('{"id": "a", "question": "q", "answer": "x"}')
+    nowhere = str(tmp_path / "nowhere" / "page.html")
     cases = [
+        (("--arm", "single", "--arm", "jury", "--page", nowhere), "nowhere is not a folder"),
         ((), "Name two or more arms"),
         (("--arm", "single", "--arm", "single"), "two arms are the same"),
         (("--arm", "vote@match", "--arm", "council"), "need each other"),

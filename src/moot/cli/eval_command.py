@@ -69,6 +69,10 @@ def evaluate(
     """
     if dataset == "list" and not arm:
         return _list(json)
+    if page is not None and not page.absolute().parent.is_dir():  # said before anything is paid
+        raise InputError(
+            f"{page.parent} is not a folder: the page cannot be written there.", "page"
+        )
     with loading():
         from moot.evals.eval_result import result
 
