@@ -91,6 +91,7 @@ def test_a_guest_gets_403_for_every_route_but_those_of_its_debate(server: Served
                 f"/debates/{mine}/turns/../links",
                 "/nowhere",
                 "/mcp",
+                "/mcp/",
                 f"/debates/{mine}%2f..%2f{other}",
                 f"/debates/{mine}/sources/../links",
                 f"//debates/{mine}",

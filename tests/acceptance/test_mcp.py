@@ -330,6 +330,10 @@ def test_tokens_hosts_and_origins_are_checked(server: Served) -> None:
     assert post(server, listing, Origin="http://evil.example").status_code == 403
     for method in ("GET", "DELETE", "PUT"):
         assert server.http.request(method, PATH).status_code == 405
+    again = server.http.post(
+        f"{PATH}/", json=listing, headers={"Accept": "application/json, text/event-stream"}
+    )
+    assert again.status_code == 200, "people write the path with a slash, too"
 
 
 def test_behind_a_proxy_the_page_is_where_the_caller_came_from(server: Served) -> None:
@@ -346,7 +350,7 @@ def test_who_hangs_up_in_the_middle_of_a_request_is_no_error_of_ours(
     server: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "moot.http")
-    for path in (PATH, "/v1/chat/completions", "/debates"):
+    for path in (PATH, f"{PATH}/", "/v1/chat/completions", "/debates"):
         with socket.create_connection(("127.0.0.1", server.port)) as half:
             half.sendall(
                 f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n"

@@ -186,10 +186,14 @@ async def serve(
 
 
 def _beside(app: ASGIApp, doors: Mapping[str, ASGIApp]) -> ASGIApp:
-    """The routes and, at their paths, the doors."""
+    """The routes and, at their paths, the doors. People also write such a path with a slash."""
 
     async def whole(scope: Scope, receive: Receive, send: Send) -> None:
-        await doors.get(scope["path"], app)(scope, receive, send)
+        path = scope.get("path", "").removesuffix("/")
+        if door := doors.get(path):
+            await door({**scope, "path": path}, receive, send)
+        else:
+            await app(scope, receive, send)
 
     return whole if doors else app
 
