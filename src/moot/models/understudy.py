@@ -14,11 +14,11 @@ from typing import Any, cast
 
 from moot.core.debate import Debate, Participant, Turn, Usage
 from moot.core.followups import STAGE as ASK
+from moot.core.positions import names_none
 from moot.core.schedule import Step
 from moot.ports import Call, ModelCard, Reply, Say
 
 LABEL = "local:understudy"
-WINDOW = 8192  # what `local` is taken for until somebody has looked for a server
 Table = Mapping[str, Any]
 # What can be said for anything, against it and asked of it, and how it is put.
 _ROWS = [row.split(" ", 1) for row in """\
@@ -96,7 +96,7 @@ class Understudy:
         self._pace = pace  # seconds from one group of words to the next
 
     def card(self, model: str) -> ModelCard:
-        return ModelCard(LABEL, WINDOW, 0.0, 0.0, local=True)
+        return ModelCard(LABEL, 8192, 0.0, 0.0, local=True)
 
     async def speak(self, call: Call, say: Say) -> Reply:
         text, data = _answer(call)
@@ -251,7 +251,7 @@ class _Form:
         order = {seat.id: place for place, seat in enumerate(call.debate.seats)}
         # Those who speak together are heard in any order.
         self.turns = sorted(voice.heard, key=lambda t: (t.round, order.get(t.actor, 99), t.seq))
-        stands = [turn for turn in self.turns if turn.kind == "speech" and _of(turn)]
+        stands = [t for t in self.turns if t.kind == "speech" and _of(t) and not names_none(_of(t))]
         self.last = {turn.actor: turn for turn in stands}
         held = {_of(one): [t for t in self.last.values() if _of(t) == _of(one)] for one in stands}
         self.groups = sorted(held.items(), key=lambda one: (-sum(map(_weight, one[1])), one[0]))

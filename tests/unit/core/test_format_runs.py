@@ -492,6 +492,17 @@ def test_the_rules_of_a_debate_that_began_before_are_read_as_they_are() -> None:
     assert from_json(to_json(rules)) == rules
 
 
+def test_the_understudy_takes_undecided_for_no_option() -> None:
+    """In a verdict it may be undecided; that is not what it stands for when it is asked next."""
+    stages = [
+        {"name": name, "ask": "Speak.", "speakers": "participants", "answer": answer}
+        for name, answer in (("first", "verdict"), ("then", "position"))
+    ]
+    told = {"title": "t", "description": "d", "guidance": "g", "outcome": {"stands": ["then"]}}
+    table = {"name": "drawn", "roster": {"min": 1, "host": "required"}, "stages": stages, **told}
+    run_all(read_table(table, "drawn.toml"), 1, {}, None, None)
+
+
 def test_a_copy_of_the_council_with_other_words_comes_to_its_packet(tmp_path: Path) -> None:
     text = resources.files("moot.formats").joinpath("council.toml").read_text("utf-8")
     text = text.replace('name = "council"', 'name = "panel"', 1)
