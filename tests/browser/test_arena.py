@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from moot.errors import (
     ProviderAuthError,
@@ -102,6 +102,12 @@ def test_a_wave_shows_all_its_speakers_at_once(
         stage.held = False
 
 
+def _is_still(page: Page, scroller: Locator) -> bool:
+    before = scroller.evaluate("one => one.scrollTop")
+    page.wait_for_timeout(150)
+    return before == scroller.evaluate("one => one.scrollTop")
+
+
 def test_who_reads_further_up_stays_there(browser: Browser, moot: Served, stage: Stage) -> None:
     stage.says = lambda call: f"{line(call)} " + "A sentence to fill the screen. " * 12
     debate = moot.create(format="standard", options={"rounds": 0}, limits={"max_turns": 1000})
@@ -113,13 +119,14 @@ def test_who_reads_further_up_stays_there(browser: Browser, moot: Served, stage:
         scroller = page.get_by_role("region", name="Transcript")
         page.locator("article.turn").nth(8).wait_for(state="attached")
         page.wait_for_timeout(300)
-        end = scroller.evaluate("one => one.scrollHeight - one.scrollTop - one.clientHeight")
-        assert end < 2  # it begins where it is being spoken
+        left = "one => one.scrollHeight - one.scrollTop - one.clientHeight"
+        until(lambda: scroller.evaluate(left) < 2)  # it begins where it is being spoken
         scroller.focus()
         page.keyboard.press("PageUp")
-        page.wait_for_timeout(300)
-        read = "one => Math.round(document.elementFromPoint(700, 400).closest('article')\
-            ?.getBoundingClientRect().top)"
+        until(lambda: scroller.evaluate(left) > 100)
+        until(lambda: _is_still(page, scroller))
+        read = "one => [...one.querySelectorAll('article.turn')].map(\
+            each => each.getBoundingClientRect()).find(({bottom}) => bottom > 400).top"
         top, place = scroller.evaluate("one => one.scrollTop"), scroller.evaluate(read)
         stage.a_second = 200
         moot.post(f"/debates/{debate['id']}/resume")
@@ -128,9 +135,7 @@ def test_who_reads_further_up_stays_there(browser: Browser, moot: Served, stage:
         assert abs(scroller.evaluate("one => one.scrollTop") - top) < 2
         assert scroller.evaluate(read) == place
         page.get_by_role("button", name="new turn").click()
-        page.wait_for_timeout(400)
-        end = scroller.evaluate("one => one.scrollHeight - one.scrollTop - one.clientHeight")
-        assert end < 2
+        until(lambda: scroller.evaluate(left) < 2)
         moot.post(f"/debates/{debate['id']}/stop")
         moot.wait(debate["id"])
 
