@@ -1,5 +1,6 @@
 """`depth = "auto"`: two seats answer alone, and the debate is left out if they agree."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from moot.evals.arms import parse
 from moot.evals.running import Asked, Run, run
 from moot.ports import Call, Reply, Say
 from moot.settings import Settings
+from moot.store.reindex import examine
 from moot.testing.skilled import Skill, Skilled
 from tests.integration.evals import dataset
 from tests.stress import STRESS
@@ -54,6 +56,32 @@ def held(
             return found
 
     return go(work(), within=1e9)
+
+
+class Heard(Skilled):
+    """Notes what each call was told."""
+
+    def __init__(self, skills: dict[str, Skill], halts_at: int = 0) -> None:
+        super().__init__(dataset(1, 2).items, skills)
+        self.told: list[Call] = []
+        self._halts_at = halts_at
+
+    async def speak(self, call: Call, say: Say) -> Reply:
+        self.told.append(call)
+        await asyncio.sleep(1e6 if len(self.told) == self._halts_at else 0)
+        return await super().speak(call, say)
+
+    def stages(self, since: int, answer: str | None = None) -> set[str]:
+        """The stages that were read in later calls, by all or by those with that answer."""
+        return {
+            turn.stage
+            for call in self.told[since:]
+            if (call.step.answer == answer if answer else call.step.stage not in APART_STAGES)
+            for turn in call.heard
+        }
+
+
+APART_STAGES = {"alone", "exchange"}
 
 
 ROLES = [{"role": "Proponent", "model": ONE}, {"role": "Critic", "model": TWO}]
@@ -125,28 +153,20 @@ def test_a_debate_that_is_checked_is_held_in_full_and_says_whether_it_differs(
 
 
 def test_what_was_said_before_is_in_no_prompt_of_the_debate(tmp_path: Path) -> None:
-    calls: list[Call] = []
-
-    class Heard(Skilled):
-        async def speak(self, call: Call, say: Say) -> Reply:
-            calls.append(call)
-            return await super().speak(call, say)
-
-    items = dataset(1, 2).items
+    speaker = Heard(APART)
+    motion = dataset(1, 2).items[0].text
 
     async def work() -> None:
-        async with engine(Settings(home=tmp_path, model=ONE), Heard(items, APART)) as moot:
+        async with engine(Settings(home=tmp_path, model=ONE), speaker) as moot:
             made = await moot.create(
-                items[0].text, format="council", participants=ROLES, depth="auto", jury={"size": 1}
+                motion, format="council", participants=ROLES, depth="auto", jury={"size": 1}
             )
             await moot.wait(made.id)
 
     go(work(), within=1e9)
-    apart = ("alone", "exchange")
-    later = [call for call in calls if call.step.stage not in apart]
-    assert len(later) > 17
-    assert not [turn for call in later for turn in call.heard if turn.stage in apart]
-    exchange = next(call for call in calls if call.step.stage == "exchange")
+    assert len(speaker.told) > 4 + 17
+    assert not speaker.stages(0) & APART_STAGES
+    exchange = next(call for call in speaker.told if call.step.stage == "exchange")
     assert [turn.stage for turn in exchange.heard] == ["alone", "alone"]
 
 
@@ -182,7 +202,9 @@ def test_it_replays_forks_and_is_judged_again(tmp_path: Path) -> None:
             assert (await moot.replay(made.id))["consistency"]["issues"] == []
             turns = await moot.turns(made.id)
             fork = await moot.wait((await moot.fork(made.id, turns[-1].seq)).id)
-            assert (fork.status, fork.turn_count) == ("completed", 4 + 17)
+            assert (fork.status, fork.turn_count) == ("completed", 2 + 17), (
+                "no exchange: they agree"
+            )
             again = await moot.wait((await moot.rejudge(made.id, jury={"size": 1})).id)
             assert again.status == "completed"
             assert again.outcome is not None
@@ -191,6 +213,96 @@ def test_it_replays_forks_and_is_judged_again(tmp_path: Path) -> None:
             assert rerun.turn_count == 2
 
     go(work(), within=1e9)
+
+
+ASKED: list[dict[str, Any]] = [
+    {"format": "council", "participants": ROLES, "audit": 1.0},
+    {"format": "duel", "participants": cast(ONE, TWO), "jury": {"size": 1}, "audit": 1.0},
+    {"format": "duel", "participants": cast(ONE, TWO), "jury": {"size": 1}, "audit": 0.0},
+]
+
+
+@pytest.mark.parametrize("skills", [SURE, APART], ids=["agree", "differ"])
+@pytest.mark.parametrize("asked", ASKED, ids=["council", "duel checked", "duel"])
+def test_a_fork_and_a_later_jury_read_it_as_the_debate_did(
+    tmp_path: Path, asked: dict[str, Any], skills: dict[str, Skill]
+) -> None:
+    speaker = Heard(skills)
+
+    async def work() -> None:
+        settings = Settings(home=tmp_path, model=ONE)
+        async with engine(settings, speaker) as moot:
+            made = await moot.create(dataset(1, 2).items[0].text, depth="auto", **asked)
+            whole, turns = await moot.wait(made.id), await moot.turns(made.id)
+            known, forked = len(speaker.told), whole
+            for turn in turns[1::4]:  # each can be forked, those of a check, too
+                fork = await moot.fork((whole, forked)[turn.seq % 2].id, turn.seq)
+                forked = await moot.wait(fork.id)
+                said = [one.stage for one in await moot.turns(fork.id)]
+                assert forked.status == "completed"
+                assert said.count("exchange") == (0 if skills is SURE else 2)
+                if whole.stop_reason != "agreement":
+                    assert forked.turn_count == whole.turn_count
+                assert examine(settings.home, settings.database, fork.id).issues == ()
+            assert not speaker.stages(known) & APART_STAGES
+            known = len(speaker.told)
+            for one in (whole, forked):
+                again = await moot.wait((await moot.rejudge(one.id, jury={"size": 1})).id)
+                assert again.status == "completed"
+                assert examine(settings.home, settings.database, again.id).issues == ()
+            early = {"alone"} if whole.stop_reason == "agreement" else set[str]()
+            assert speaker.stages(known, "ballot") & APART_STAGES == early
+
+    go(work(), within=1e9)
+
+
+def test_what_two_said_is_judged_and_summed_up_if_nothing_else_was_said(tmp_path: Path) -> None:
+    speaker = Heard(APART, halts_at=4)
+
+    async def work() -> None:
+        async with engine(Settings(home=tmp_path, model=ONE), speaker) as moot:
+            motion = dataset(1, 2).items[0].text
+            made = await moot.create(motion, format="council", participants=ROLES, depth="auto")
+            while len(speaker.told) < 4:
+                await asyncio.sleep(1)
+            await moot.end(made.id)
+            await moot.wait(made.id)
+            (summary,) = [call for call in speaker.told if call.step.kind == "summary"]
+            assert {turn.stage for turn in summary.heard} == APART_STAGES
+            again = await moot.wait((await moot.rejudge(made.id, jury={"size": 1})).id)
+            verdict = await moot.verdict(again.id)
+            assert [row["name"] for row in verdict["options"]] == ["A", "B"]
+            assert speaker.stages(0, "ballot") == APART_STAGES
+
+    go(work(), within=1e9)
+
+
+OFFERS = """
+name = "offers"
+title = "Offers"
+description = "They choose among two."
+guidance = "Choose."
+[roster]
+min = 2
+[outcome]
+stands = ["answers"]
+[answers.pick.fields.choice]
+type = "choice"
+choices = ["A", "B", "undecided"]
+[[stages]]
+name = "answers"
+answer = "pick"
+ask = "Choose."
+"""
+
+
+def test_where_the_format_offers_options_the_two_choose_among_these(tmp_path: Path) -> None:
+    (tmp_path / "formats").mkdir()
+    (tmp_path / "formats" / "offers.toml").write_text(OFFERS)
+    ((debate, _, verdict),) = held(tmp_path, SURE, {"format": "offers"})
+    field = debate.rules.shape(debate.rules.stage("alone").answer).fields["choice"]
+    assert field.choices == ("A", "B", "undecided")
+    assert (debate.stop_reason, verdict["selected"]) == ("agreement", "A")
 
 
 def test_a_plan_may_cost_no_more_than_two_answers(tmp_path: Path) -> None:

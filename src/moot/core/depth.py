@@ -15,6 +15,7 @@ from itertools import combinations
 from typing import Any, Literal, cast
 
 from moot.core import positions
+from moot.core.answers import UNDECIDED, Answer
 from moot.core.debate import Debate, Participant, Turn
 from moot.core.format import Format, Outcome, Screen
 from moot.core.phases import held, skipped
@@ -60,7 +61,7 @@ def screened(rules: Format, seats: Sequence[Participant], audit: float) -> Forma
         )
     ids = tuple(seat.id for seat in pair)
     taken = {stage.name for stage in rules.stages}
-    kind = "opinion" if rules.result.stands else "side"
+    kind, answer = _shape(rules, rules.result)
     shape = _free(kind, {*rules.answers, "text"})
     names = {stage.name: _free(stage.name, taken) for stage in _SET.stages}
     added = [
@@ -71,10 +72,22 @@ def screened(rules: Format, seats: Sequence[Participant], audit: float) -> Forma
     return rules.model_copy(
         update={
             "stages": (*rules.stages[:place], *added, *rules.stages[place:]),
-            "answers": {**rules.answers, shape: _SET.answers[kind]},
+            "answers": {**rules.answers, shape: answer},
             "screen": Screen(stages=tuple(stage.name for stage in added), audit=audit),
         }
     )
+
+
+def _shape(rules: Format, result: Outcome) -> tuple[str, Answer]:
+    """What the two answer: an option of their own, one of those that the format itself offers, or a
+    side of the motion."""
+    offered = rules.shape(rules.stage(result.stands[-1]).answer).offers if result.stands else ()
+    kind = "opinion" if result.stands and not offered else "side"
+    answer = _SET.answers[kind]
+    if offered:
+        choice = answer.fields["choice"].model_copy(update={"choices": (*offered, UNDECIDED)})
+        answer = answer.model_copy(update={"fields": {**answer.fields, "choice": choice}})
+    return kind, answer
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -102,8 +115,7 @@ class Agreement:
 
 def agreement(debate: Debate, turns: Sequence[Turn]) -> Agreement | None:
     """What the two agree on, in the first stage in which they do; None if they do not."""
-    screen = debate.rules.screen
-    for name in screen.stages if screen else ():
+    for name in debate.rules.before:
         stage = debate.rules.stage(name)
         said = [turn for turn in turns if turn.stage == name and turn.kind != "note"]
         if len({turn.actor for turn in said}) < len(stage.seats):
@@ -153,8 +165,9 @@ def checked(debate: Debate) -> bool:
 
 def stopped(debate: Debate, turns: Sequence[Turn]) -> Agreement | None:
     """What decided it, if the debate itself was left out."""
-    found = agreement(debate, turns)
-    return None if found is None or checked(debate) else found
+    if debate.rules.screen is None or checked(debate):
+        return None
+    return agreement(debate, turns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,10 +249,21 @@ def left_out(debate: Debate, turns: Sequence[Turn]) -> LeftOut | None:
 def effective(debate: Debate, turns: Sequence[Turn]) -> Debate:
     """The debate as its outcome is made: if two settled it, by what they said, whoever else
     was to decide."""
-    screen, result = debate.rules.screen, debate.rules.result
-    if screen is None or result is None or stopped(debate, turns) is None:
+    return debate if stopped(debate, turns) is None else _by_two(debate)
+
+
+def judged(debate: Debate, turns: Sequence[Turn]) -> Debate:
+    """The debate as a later jury hears it: what two said before it stands if they settled it, or if
+    nobody came to say anything else."""
+    if stopped(debate, turns) is None and _has_begun(debate, turns):
         return debate
-    outcome = Outcome(
-        stands=tuple(reversed(screen.stages)), packet=result.packet, record=result.record
-    )
+    return _by_two(debate)
+
+
+def _by_two(debate: Debate) -> Debate:
+    """The debate, decided by what two said before it."""
+    before, result = debate.rules.before, debate.rules.result
+    if not before or result is None:
+        return debate
+    outcome = Outcome(stands=before[::-1], packet=result.packet, record=result.record)
     return debate.but(rules=debate.rules.model_copy(update={"outcome": outcome}))

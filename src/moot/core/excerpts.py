@@ -90,7 +90,13 @@ def few(debate: Debate, step: Step, turns: Sequence[Turn], tokens: int) -> str:
 
 def _query(debate: Debate, step: Step, turns: Sequence[Turn]) -> str:
     """What passages are picked by: the question, what is asked, and the words to be answered."""
-    others = [turn for turn in turns if turn.status == "ok" and turn.actor != step.actor]
+    apart = debate.rules.unheard
+    apart = () if step.stage in apart else apart
+    others = [
+        turn
+        for turn in turns
+        if turn.status == "ok" and turn.actor != step.actor and turn.stage not in apart
+    ]
     aimed = [turn for turn in others if turn.actor == step.target] or others
     heard = aimed[-1].text[:_ASKED] if aimed and step.sees == "all" else ""
     asked = step.instruction if step.answer == "text" else ""

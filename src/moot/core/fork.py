@@ -12,12 +12,14 @@ from typing import Any
 from moot.core import prices, request, schedule, voices
 from moot.core.change import Change, join, turn_to
 from moot.core.debate import NO_USAGE, Cursor, Debate, Fork, Jury, Participant, Phase, Turn
+from moot.core.depth import agreement
 from moot.core.effort import BETWEEN
 from moot.core.events import Event, TurnCommitted
 from moot.core.format import EDITION
 from moot.core.jury import joined
 from moot.core.legs import legs_of
 from moot.core.moves import reach
+from moot.core.phases import held, phase_over
 from moot.core.sources import Source
 from moot.errors import InputError, StateError
 
@@ -90,6 +92,7 @@ def forked(
     spoken = [turn for turn in said if turn.kind != "note"]
     if spoken:
         made = made.but(round=spoken[-1].round, stage=spoken[-1].stage)
+        made = made.but(phases=_passed(made, spoken, at))
     request.check_people(made)
     made = made.but(cursor=schedule.rebuild(made, said))
     _check_course(made, spoken)
@@ -148,6 +151,25 @@ def _cast(
     return tuple(map(changed, known.participants)), changed(known.host) if known.host else None
 
 
+def _passed(debate: Debate, said: Sequence[Turn], at: str) -> tuple[Phase, ...]:
+    """The phases up to a stage before the debate that two seats need not hold: they agreed."""
+    names, spoken = [stage.name for stage in held(debate)], {turn.stage for turn in said}
+    last = max((names.index(name) for name in spoken if name in names), default=0)
+    agreed = agreement(debate, said) is not None
+    gone = [
+        name
+        for name in debate.rules.before
+        if name not in spoken and (agreed or names.index(name) < last)
+    ]
+    if not gone:
+        return ()
+    until = names[: names.index(gone[-1]) + 1]
+    over = (phase_over(name, said, at) for name in until)
+    left = (replace(one, outcome="skipped") if name in gone else one
+            for name, one in zip(until, over, strict=True))  # fmt: skip
+    return (Phase("Intake", at, "ok"), *left)
+
+
 def _check_course(debate: Debate, spoken: Sequence[Turn]) -> None:
     """What was said must be what the new debate would have asked for, up to its cursor."""
     left = {(one.round, one.actor, one.target if one.kind == "cue" else None) for one in spoken}
@@ -181,7 +203,7 @@ def open_(debate: Debate, said: Sequence[Turn], events: Sequence[Event], at: str
         if event.seq <= debate.last_seq
     )
     begun = debate
-    if debate.rules.result:
+    if debate.rules.result and not debate.phases:
         begun = reach(debate, debate.fence, [Phase("Intake", at, "ok")], at).debate
     words = (
         f"It begins with {len(said)} turns of {debate.forked_from.id}."

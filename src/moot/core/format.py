@@ -321,9 +321,16 @@ class Format(_Part):
         return next((stage for stage in self.stages if stage.speakers == "jury"), None)
 
     @property
+    def before(self) -> tuple[str, ...]:
+        """The stages in which two seats answer before the debate; a fork keeps them."""
+        return tuple(stage.name for stage in self.stages if stage.seats)
+
+    @property
     def unheard(self) -> tuple[str, ...]:
-        """The stages that are read by nobody who speaks in another."""
-        return self.screen.stages if self.screen else ()
+        """The stages that are read by nobody who speaks in another: those before the debate, unless
+        they are what it is decided by."""
+        stands = self.result.stands if self.result else ()
+        return tuple(name for name in self.before if name not in stands)
 
     @property
     def result(self) -> Outcome | None:

@@ -35,10 +35,13 @@ def phases_due(debate: Debate, turns: Sequence[Turn], at: str) -> list[Phase]:
     """The phases that these turns complete, and that the log does not have yet."""
     logged = {phase.state for phase in debate.phases}
     return [
-        Phase(phase_of(name), at, _how(_said_in(name, turns)))
-        for name in stages_over(debate)
-        if phase_of(name) not in logged
+        phase_over(name, turns, at) for name in stages_over(debate) if phase_of(name) not in logged
     ]
+
+
+def phase_over(stage: str, turns: Sequence[Turn], at: str) -> Phase:
+    """The phase of a stage that is over, with how it went."""
+    return Phase(phase_of(stage), at, _how(_said_in(stage, turns)))
 
 
 def skipped(debate: Debate) -> frozenset[str]:

@@ -85,6 +85,11 @@ def _unheard(debate: Debate) -> tuple[str, int] | None:
     return leg.stage.name, leg.first_round + leg.readings.index("alone")
 
 
+def _apart(debate: Debate) -> tuple[str, ...]:
+    """The stages that only those read who speak in them; a closing summary sums up all."""
+    return () if debate.status == "ending" else debate.rules.unheard
+
+
 def estimate(text: str) -> int:
     """Roughly how many tokens a text takes; rather too many than too few."""
     return len(text.encode("utf-8", "surrogatepass")) // 3 + 4
@@ -143,7 +148,7 @@ class Heard:
         if step.sees == "none":
             return [n for n, turn in enumerate(self.turns) if turn.kind == "note"]
         waves = {stage.name for stage in debate.rules.stages if stage.together}
-        unheard, apart = _unheard(debate), debate.rules.unheard
+        unheard, apart = _unheard(debate), _apart(debate)
         if step.sees == "all" and self._all_ok and not step.together and not waves:
             return range(len(self.turns))
         return [
@@ -437,7 +442,7 @@ def challenges(step: Step, debate: Debate, turns: Sequence[Turn]) -> list[Turn]:
 
 def _heard_by(step: Step, debate: Debate, turns: Sequence[Turn]) -> list[Turn]:
     """The turns that stand and that a step could hear."""
-    apart = debate.rules.unheard
+    apart = _apart(debate)
     return [
         turn
         for turn in turns

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from moot.core import request, voices
+from moot.core import depth, request, voices
 from moot.core.change import Change, join, turn_to
 from moot.core.debate import NO_USAGE, Cursor, Debate, Fork, Phase, Turn
-from moot.core.depth import effective
 from moot.core.events import Event, TurnCommitted
 from moot.core.format import Format, Outcome, Past, Stage
 from moot.core.jury import joined
@@ -55,7 +54,7 @@ def rejudged(
     cards: voices.Cards | None = None,
 ) -> Debate:
     """The debate in which a jury judges another one, of which `said` is `heard`."""
-    rules, last, warnings = _rules(effective(judged, said).rules, said), said[-1], list[str]()
+    rules, last, warnings = _rules(depth.judged(judged, said).rules, said), said[-1], list[str]()
     jury = request.empanel(
         rules, judged.seats, _jury(judged, asked), default_model, normalize, warnings, cards
     )

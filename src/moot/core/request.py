@@ -644,7 +644,7 @@ def _limits(
             given[name] = bounded(name, value, f"limits.{name}")
     max_turns = given.pop("max_turns", None)
     legs = layout(rules, seats, host, options, max_turns)
-    needed = sum(leg.turns for leg in legs)
+    needed = sum(leg.turns for leg in legs if not leg.stage.seats)
     endless = next((leg for leg in legs if leg.rounds == 0), None)
     if endless and not endless.units:
         raise InputError(
