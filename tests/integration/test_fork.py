@@ -9,12 +9,12 @@ from moot.core.debate import HUMAN, NO_USAGE, Debate
 from moot.core.voices import UNDERSTUDY
 from moot.engine.service import Service
 from moot.errors import InputError, NotFoundError, StateError
-from moot.ports import Call, Once, Reply
+from moot.ports import Call, Once, Reply, Say
 from moot.settings import Settings
 from moot.store.reindex import examine
 from moot.testing.speaker import ScriptedSpeaker
 from moot.wire import codec
-from tests.integration.juries import jury_speaker
+from tests.integration.juries import jury_speaker, vote
 from tests.integration.speakers import add_chorus
 from tests.stress import STRESS
 from tests.virtual import engine, go
@@ -86,6 +86,26 @@ def test_options_limits_and_a_jury_are_changed(settings: Settings) -> None:
             assert examine(settings.home, settings.database, judged.id).issues == ()
             with pytest.raises(StateError, match="cannot go on"):
                 await service.fork(made.id, whole.last_seq - 1, changes={"options": {"rounds": 1}})
+
+    go(work())
+
+
+class Backwards(ScriptedSpeaker):
+    """Jurors who cast the ballots of their last round first."""
+
+    async def speak(self, call: Call, say: Say) -> Reply:
+        await asyncio.sleep(9 - call.step.round if call.step.reading else 0)
+        return await super().speak(call, say)
+
+
+def test_a_debate_is_forked_between_the_ballots_of_a_jury(settings: Settings) -> None:
+    async def work() -> None:
+        async with engine(settings, Backwards(vote)) as service:
+            made = await service.create("m", format="duel", jury={"size": 2, "baseline": True})
+            whole = await service.wait(made.id)
+            for place in range(6, whole.turn_count):
+                ended = await forked(service, whole, place)
+                assert ended.turn_count == whole.turn_count
 
     go(work())
 

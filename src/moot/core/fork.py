@@ -177,8 +177,11 @@ def _check_course(debate: Debate, spoken: Sequence[Turn]) -> None:
         for step in schedule.stage_steps(debate, leg.stage.name):
             left.discard(step.key)
     ahead = schedule.plan(debate) if debate.cursor != schedule.END else None
-    later = min((one.round for one in getattr(ahead, "steps", ())), default=10**9)
-    if left or any(one.round > later for one in spoken):
+    steps, jury = getattr(ahead, "steps", ()), debate.rules.jury
+    voting = jury.name if jury and steps and steps[0].stage == jury.name else None
+    later = min((one.round for one in steps), default=10**9)
+    # jurors cast the ballots of all their rounds at the same time
+    if left or any(one.round > later and one.stage != voting for one in spoken):
         raise StateError(
             "The debate cannot go on from this turn: its course was cut short before it, or these "
             "changes would have led elsewhere. Fork at an earlier turn, or change less."
