@@ -14,6 +14,7 @@ from moot.engine import failpoints
 from moot.store import attempts, log, runs, store
 from moot.store.query import Connection
 from tests.crash.harness import Ground, Guard, bill, keep_all, violations
+from tests.patience import slowness
 from tests.stress import STRESS
 
 KILLS, DEBATES = (1000, 200) if STRESS else (20, 4)
@@ -36,7 +37,7 @@ def rampage(ground: Ground, kills: int, debates: int, seed: int, guard: Guard = 
         made += len(ground.create(BATCH))
         while ground.unfinished() and done < 3 * kills:
             pids = [ground.fork(guard) for _ in range(chance.choice([1, 1, 2]))]
-            time.sleep(WARM_UP + chance.uniform(0.01, 0.15))
+            time.sleep((WARM_UP + chance.uniform(0.01, 0.15)) * slowness())
             for pid in pids:
                 ground.kill(pid)
                 done += 1
