@@ -277,6 +277,43 @@ def test_what_two_said_is_judged_and_summed_up_if_nothing_else_was_said(tmp_path
     go(work(), within=1e9)
 
 
+@pytest.mark.parametrize(
+    ("asked", "skills", "tokens", "stages", "outcome"),
+    [
+        ({"format": "duel"}, APART, 12_000, ["alone", "exchange"], "deadlock"),
+        ({"format": "duel"}, APART, 16_000, ["alone", "exchange", "duel", "jury"], "decided"),
+        ({"format": "duel", "audit": 1.0}, SURE, 4_000, ["alone"], "decided"),
+        ({"format": "council", "participants": ROLES}, APART, 6_000, ["alone", "exchange"],
+         "deadlock"),
+    ],
+)  # fmt: skip
+def test_if_the_budget_has_no_room_for_the_debate_the_two_decide(
+    tmp_path: Path,
+    asked: dict[str, Any],
+    skills: dict[str, Skill],
+    tokens: int,
+    stages: list[str],
+    outcome: str,
+) -> None:
+    """Nobody votes on a debate that was not held."""
+    limits = {"max_total_tokens": tokens, "max_turn_tokens": 128}
+    ((debate, turns, verdict),) = held(
+        tmp_path, skills, {"jury": {"size": 3}, **asked, "limits": limits}
+    )
+    assert (debate.stop_reason, debate.degraded) == ("budget", True)
+    assert list(dict.fromkeys(turn.stage for turn in turns)) == stages
+    assert (verdict["outcome"], verdict["depth"]["audited"]) == (outcome, False)
+    assert examine(tmp_path, Settings(home=tmp_path).database, debate.id).issues == ()
+
+
+def test_a_jury_is_not_asked_where_a_host_alone_has_spoken(tmp_path: Path) -> None:
+    limits = {"max_total_tokens": 10_000, "max_turn_tokens": 128}
+    asked = {"format": "standard", "host": {"model": ONE}, "jury": {"size": 3}, "limits": limits}
+    ((debate, turns, _),) = held(tmp_path, SURE, {**asked, "depth": None, "audit": None})
+    assert debate.stop_reason == "budget"
+    assert "discussion" in {turn.stage for turn in turns}
+
+
 OFFERS = """
 name = "offers"
 title = "Offers"

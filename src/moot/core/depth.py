@@ -186,7 +186,7 @@ def early(debate: Debate, turns: Sequence[Turn]) -> Early | None:
         return None
     names = [stage.name for stage in held(debate)]
     here = debate.cursor.next_stage
-    if here not in names or _has_begun(debate, turns):
+    if here not in names or has_begun(debate, turns):
         return None
     found = agreement(debate, turns)
     if found is None or names.index(here) <= names.index(found.stage):
@@ -202,10 +202,10 @@ def early(debate: Debate, turns: Sequence[Turn]) -> Early | None:
     return Early(between, words, over=False)
 
 
-def _has_begun(debate: Debate, turns: Sequence[Turn]) -> bool:
+def has_begun(debate: Debate, turns: Sequence[Turn]) -> bool:
     """Whether anything was said in the debate itself: then what two agreed on was dealt with."""
     before = {stage.name for stage in debate.rules.stages if stage.prelude}.union(
-        debate.rules.unheard
+        debate.rules.before
     )
     return any(turn.stage not in before and turn.kind != "note" for turn in turns)
 
@@ -247,23 +247,14 @@ def left_out(debate: Debate, turns: Sequence[Turn]) -> LeftOut | None:
 
 
 def effective(debate: Debate, turns: Sequence[Turn]) -> Debate:
-    """The debate as its outcome is made: if two settled it, by what they said, whoever else
-    was to decide."""
-    return debate if stopped(debate, turns) is None else _by_two(debate)
-
-
-def judged(debate: Debate, turns: Sequence[Turn]) -> Debate:
-    """The debate as a later jury hears it: what two said before it stands if they settled it, or if
-    nobody came to say anything else."""
-    if stopped(debate, turns) is None and _has_begun(debate, turns):
-        return debate
-    return _by_two(debate)
-
-
-def _by_two(debate: Debate) -> Debate:
-    """The debate, decided by what two said before it."""
+    """The debate as its outcome is made: if two settled it, or if nobody came to say anything else,
+    by what they said, whoever else was to decide."""
     before, result = debate.rules.before, debate.rules.result
     if not before or result is None:
+        return debate
+    if stopped(debate, turns) is None and (
+        has_begun(debate, turns) or not any(turn.stage in before for turn in turns)
+    ):
         return debate
     outcome = Outcome(stands=before[::-1], packet=result.packet, record=result.record)
     return debate.but(rules=debate.rules.model_copy(update={"outcome": outcome}))

@@ -93,6 +93,12 @@ def _rungs(debate: Debate, later: "_Later") -> Iterator[Rung]:
         yield later.way(stage, debate.jury), debate, stage_steps(debate, stage)
 
 
+def no_debate(debate: Debate, instead: str) -> Way:
+    """To the end: nobody votes on a debate that was not held."""
+    later = _Later(debate)
+    return later.way(None, None, later.no_jury(instead))
+
+
 def _juries(debate: Debate, jury: Jury, later: "_Later", stage: str) -> Iterator[Rung]:
     """A jury, ever smaller, with the verdict that somebody writes beside it; then without that."""
     words: tuple[str, ...] = ()

@@ -54,7 +54,7 @@ def rejudged(
     cards: voices.Cards | None = None,
 ) -> Debate:
     """The debate in which a jury judges another one, of which `said` is `heard`."""
-    rules, last, warnings = _rules(depth.judged(judged, said).rules, said), said[-1], list[str]()
+    rules, last, warnings = _rules(depth.effective(judged, said).rules, said), said[-1], list[str]()
     jury = request.empanel(
         rules, judged.seats, _jury(judged, asked), default_model, normalize, warnings, cards
     )

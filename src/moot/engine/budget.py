@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from moot.core import ladder, limits, schedule
 from moot.core.debate import Debate, Turn
+from moot.core.depth import effective
 from moot.core.ladder import Way
 from moot.core.limits import Estimate
 from moot.core.prompts import Heard
@@ -73,7 +74,13 @@ class Purse:
         is nothing to decide on, or no outcome to come to: then the debate closes."""
         if not self._decides:
             return ahead if self._fits(self._before_closing(ahead)) else None
+        if self._by_two:
+            words = "what two said before it decides"
+            return ahead if self._fits_beside_two(ahead) else ladder.no_debate(self._debate, words)
         decidable = self._decidable
+        if decidable and not self._judgeable:
+            fits = self._fits(self.first(ahead))
+            return ahead if fits else ladder.no_debate(self._debate, "there is no verdict")
         stage = self._debate.rules.stage(ahead.steps[0].stage)
         if stage.speakers == "jury" and self._debate.cursor.done:
             fitting = self._jurors(ahead)
@@ -102,6 +109,31 @@ class Purse:
         if rules.result and rules.result.stands:
             return bool(final_stands(rules, turns))
         return any(turn.kind == "speech" and turn.status == "ok" for turn in turns)
+
+    @property
+    def _judgeable(self) -> bool:
+        """Whether there is something for a jury to read: not if a host alone has spoken."""
+        rules, ids = self._debate.rules, {seat.id for seat in self._debate.participants}
+        return bool(rules.result and rules.result.stands) or any(
+            (turn.kind, turn.status) == ("speech", "ok") and turn.actor in ids
+            for turn in self._turns
+        )
+
+    @property
+    def _by_two(self) -> bool:
+        """Whether what two said before the debate decides if nothing else is said."""
+        rules = effective(self._debate, self._turns).rules
+        return rules != self._debate.rules and bool(final_stands(rules, self._turns))
+
+    def _fits_beside_two(self, ahead: Wave) -> bool:
+        """Whether there is room for what two still say before the debate, or for its first wave and
+        whoever is to decide it. Jurors are not asked about a debate that was not held."""
+        debate, name = self._debate, ahead.steps[0].stage
+        result = debate.rules.result
+        if name in debate.rules.before or (result and name in result.stands):
+            return self._room(debate, ahead.steps)
+        cheap, verdict = ladder.cheapest(debate)
+        return self._room(cheap, (*ahead.steps, *verdict))
 
     def _fits_whole(self, ahead: Wave, *, decidable: bool) -> bool:
         """Whether the budget has room for a wave, and for the verdict that is to follow."""

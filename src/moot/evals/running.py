@@ -267,7 +267,7 @@ def _answered(item: Item, arm: Arm, votes: int, debate: Debate, turns: Sequence[
     why = debate.failure.message if debate.failure else debate.status
     agreed = depth.agreement(debate, turns) if done else None
     early, same = agreed is not None and not depth.checked(debate), None
-    if agreed and not early:
+    if agreed and not early and depth.has_begun(debate, turns):
         same = debate.outcome is not None and key(debate.outcome.selected_option) == key(
             agreed.option
         )

@@ -63,7 +63,7 @@ def _depth(debate: Debate, turns: Sequence[Turn], selected: str | None) -> Row:
     if screen is None:
         return {}
     agreed, gone = depth.agreement(debate, turns), depth.left_out(debate, turns)
-    audited = agreed is not None and gone is None
+    audited = agreed is not None and gone is None and depth.has_begun(debate, turns)
     same = None
     if audited and agreed:
         same = selected is not None and key(selected) == key(agreed.option)
