@@ -25,6 +25,9 @@ OF_KEEPERS = ("fork", "fork", "rerun", "rejudge", "delete")
 """What people do with debates that they have: in few schedules, for the same reason."""
 ON_STATIONS = ("schedule", "air", "run", "cancel", "start")
 SEATS = [{"name": "Ada", "model": "claude:a"}, {"name": "Ben", "model": "openai:b"}]
+ANOTHER = {"participants": [{"id": "ada", "model": "openai:other"}]}
+MORE = {"sources": [{"title": "Note", "text": "It was so in the year before, too."}]}
+"""What a fork changes: who speaks, and what is read."""
 BRISK = {"max_turn_seconds": 5}
 """The shortest silence that moot allows: time that passes costs steps."""
 NOTHING_MISSED = "a reader misses nothing"
@@ -78,12 +81,12 @@ def with_jury(asked: dict[str, Any], chance: Random) -> dict[str, Any]:
 
 def looks_for_depth(seed: int) -> bool:
     """Whether debates with a jury look for their depth in this schedule."""
-    return seed % 13 == 6
+    return seed % 13 == 6 or seed % 29 == 11
 
 
 def with_depth(asked: dict[str, Any], chance: Random) -> dict[str, Any]:
     """The same debate, perhaps one that is left out if two seats agree before it."""
-    if "jury" not in asked or chance.random() < 0.2:
+    if "jury" not in asked or chance.random() < 0.1:
         return asked
     return {**asked, "depth": "auto", "audit": chance.choice((0.0, 0.3, 1.0))}
 
@@ -287,7 +290,13 @@ class People:
     async def _council(self, service: Service) -> None:
         asked: dict[str, Any] = {"motion": "What now?", "format": "council", "limits": dict(BRISK)}
         asked = with_jury(asked, self._juries)
-        if "jury" in asked:
+        if looks_for_depth(self._world.seed):
+            seats = [
+                {"role": "Proponent", "model": "claude:a"},
+                {"role": "Critic", "model": "openai:b"},
+            ]
+            asked |= {"participants": seats, "depth": "auto", "audit": 0.3}
+        if "jury" in asked or "depth" in asked:
             await self._make(service, asked)
             return
         own = {"problem": "What now?", "output_type": "decision", **BRISK}
@@ -318,8 +327,7 @@ class People:
     async def _fork(self, service: Service, debate_id: str) -> None:
         turns = await service.turns(debate_id)
         if turns:
-            other = {"participants": [{"id": "ada", "model": "openai:other"}]}
-            changes = other if self._keeping.random() < 0.5 else None
+            changes = self._keeping.choice((None, ANOTHER, MORE, {**ANOTHER, **MORE}))
             after = self._keeping.choice(turns).seq
             self._known((await service.fork(debate_id, after, changes=changes)).id)
 

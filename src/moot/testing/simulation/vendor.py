@@ -126,7 +126,8 @@ class Vendor:
                 reply = replace(reply, data={**reply.data, "position": stand})
             if call.step.stage in call.debate.rules.unheard and reply.data:
                 side = SIDES[usage.output_tokens % 3 == 0]  # two seats often agree
-                reply = replace(reply, data={**reply.data, "choice": side})
+                field = "position" if "position" in reply.data else "choice"
+                reply = replace(reply, data={**reply.data, field: side})
         if how == "empty":
             return replace(reply, text="", data=None)
         if how == "cut":
