@@ -367,7 +367,9 @@ class People:
         self._reading.clear()
 
     async def _read(self, service: Service, debate_id: str, restored: int) -> None:
-        after = self._readers[debate_id]
+        after = self._readers.get(debate_id)
+        if after is None:  # it was deleted before this process came to read it
+            return
         async for event in service.follow(debate_id, after):
             if isinstance(event, Delta):
                 continue
