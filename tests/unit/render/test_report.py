@@ -28,7 +28,7 @@ from moot.engine.service import Service
 from moot.errors import ProviderUnavailableError
 from moot.ports import Call
 from moot.render import transcript
-from moot.render.extract import split
+from moot.render.extract import plain_key, split, words_in
 from moot.render.report import report
 from moot.render.report_page import html
 from moot.render.report_text import markdown
@@ -292,6 +292,12 @@ def test_one_that_was_stopped_before_it_began_has_a_report_too() -> None:
     assert [who["models"] for who in made["speakers"]] == [["local"], ["local"]]
     assert "Nothing was said." in markdown(made)
     assert "Nothing was said." in html(made)
+
+
+@given(st.text(st.characters(codec="ascii")))
+def test_plain_text_has_the_words_that_it_has_beside_other_text(text: str) -> None:
+    assert plain_key(text) == plain_key(f"{text} ‽")
+    assert words_in(text) == words_in(f"{text} ‽")
 
 
 def test_only_failures_make_a_report_without_words() -> None:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moot.store import said
 from moot.store.search import LONGEST, words
 
 
@@ -28,3 +29,8 @@ def test_a_word_is_letters_and_digits_and_stays_what_it_is(text: str) -> None:
     found = words(text)
     assert all(word.isalnum() for word in found)
     assert words(" ".join(found)) == found
+
+
+@given(st.text(st.characters(codec="ascii")))
+def test_plain_text_has_the_words_that_it_has_beside_other_text(text: str) -> None:
+    assert said.words([text]) == said.words([f"{text} ‽"])
