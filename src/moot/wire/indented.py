@@ -11,13 +11,12 @@ _CONSTANTS = {True: "true", False: "false", None: "null"}
 
 
 def indented(value: Any, gap: str = "\n") -> str:
-    kind: type[Any] = type(value)
-    if kind is str:
+    if isinstance(value, str):
         return _quoted(value)
-    if value is None or kind is bool:
+    if value is None or isinstance(value, bool):
         return _CONSTANTS[value]
-    if kind is int:
-        return int.__repr__(value)
+    if type(value) is int:
+        return repr(value)
     inner = gap + " "
     if isinstance(value, dict) and value:
         fields = cast("Mapping[str, Any]", value).items()
