@@ -1,13 +1,20 @@
 """Reports as files: what a model wrote is kept there, and tampering with it is found."""
 
+import asyncio
 import hashlib
 import json
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from moot.core.debate import Debate
+from moot.engine.finish import Filer
 from moot.render import report_page, report_text
+from moot.settings import Settings
 from moot.store import files
+from moot.testing.speaker import ScriptedSpeaker
 from tests.integration.councils import Voices
 from tests.integration.homes import reindexed
 from tests.integration.reporting import (
@@ -18,7 +25,7 @@ from tests.integration.reporting import (
     issues,
     run,
 )
-from tests.virtual import go
+from tests.virtual import engine, go, until
 
 
 @pytest.mark.sqlite_only
@@ -104,3 +111,38 @@ def test_what_was_said_is_not_mended_by_a_report(tmp_path: Path) -> None:
     run(settings, Voices(), lambda service: service.remake_report(debate.id))
     assert (folder / "report.md").exists()
     assert {issue.partition(":")[0] for issue in issues(settings, debate.id)} == {"transcript.md"}
+
+
+def test_a_debate_is_filed_beside_another_and_by_one_at_a_time(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, most, gate, write = Counter[str](), Counter[str](), asyncio.Event(), Filer._write
+    held: list[str] = []
+
+    async def slow(self: Filer, debate: Debate, *more: Any) -> Any:
+        held.extend([debate.id] if not held else [])
+        at[debate.id] += 1
+        most[debate.id] = max(most[debate.id], at[debate.id])
+        if debate.id == held[0]:
+            await gate.wait()
+        try:
+            return await write(self, debate, *more)
+        finally:
+            at[debate.id] -= 1
+
+    monkeypatch.setattr(Filer, "_write", slow)
+
+    async def work() -> None:
+        async with engine(settings, ScriptedSpeaker()) as service:
+            made = [await service.create(motion, format="duel") for motion in ("One?", "Two?")]
+            await until(lambda: held)
+            (other,) = (one.id for one in made if one.id != held[0])
+            assert (await service.wait(other)).status == "completed"
+            assert (settings.home / "records" / "debates" / other / "report.json").exists()
+            filing = [asyncio.create_task(service._filer.file(held[0])) for _ in range(2)]
+            await asyncio.sleep(2)
+            gate.set()
+            await asyncio.gather(*filing)
+        assert most == {one.id: 1 for one in made}
+
+    go(work())

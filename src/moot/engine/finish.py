@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
 
 from moot.core.debate import Debate
 from moot.core.events import Event, TurnCommitted
@@ -18,12 +20,14 @@ from moot.render.reading import Read, Reading
 log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 1.0
+FILED_AT_ONCE = 4
+"""Debates: while the disk works for one, the next is made ready."""
 ROUNDS_AT_ONCE = 10  # that are filed before those who speak are let past again
 
 
 class Filer:
-    """Writes the files of debates, one at a time and nothing twice: whenever one comes to rest,
-    and of those that go on after each round.
+    """Writes the files of debates, each by one task at a time and nothing twice: whenever one comes
+    to rest, and of those that go on after each round.
 
     While others of this process still speak, it waits a moment: words first, then paper. `model`
     is to write the reports of those that have ended, where one is; or it is OWN.
@@ -42,7 +46,8 @@ class Filer:
         self._store = store
         self._records = records
         self._busy = busy
-        self._turn = asyncio.Semaphore(1)
+        self._room = asyncio.Semaphore(FILED_AT_ONCE)
+        self._desks = WeakValueDictionary[str, asyncio.Lock]()  # of debates that are in hand
         self._rounds: dict[str, None] = {}  # debates whose last round is to be filed, in order
         self._task: asyncio.Task[None] | None = None
 
@@ -56,14 +61,14 @@ class Filer:
         """Write the debate's files as it stands now, and note up to where they go. Of one that was
         deleted, remove them."""
         until = self._until()
-        async with self._turn:
-            await self._patiently(until)
-            try:
+        try:
+            async with self._alone(debate_id):
+                await self._patiently(until)
                 await self._file(debate_id)
-            except NotFoundError:
-                if not await self._store.is_deleted(debate_id):
-                    raise  # the files may be all that there is of it
-                await self._remove_deleted(now)
+        except NotFoundError:
+            if not await self._store.is_deleted(debate_id):
+                raise  # the files may be all that there is of it
+            await self.remove_deleted(now)
 
     async def _file(self, debate_id: str) -> None:
         debate = await self._store.load(debate_id)
@@ -79,15 +84,12 @@ class Filer:
         report = await self._report(debate, filed, read) if ended and filed else None
         await self._store.filed(debate, report, read)
 
-    async def remove_deleted(self) -> None:
-        """Remove the files of debates that were deleted."""
-        async with self._turn:
-            await self._remove_deleted(0.0)
-
-    async def _remove_deleted(self, now: float) -> None:
-        """They are looked for until nobody can be filing one of these debates any more."""
+    async def remove_deleted(self, now: float = 0.0) -> None:
+        """Remove the files of debates that were deleted. They are looked for until nobody can be
+        filing one of these debates any more."""
         for debate_id, at, record in await self._store.deleted():
-            await asyncio.to_thread(self._records.remove, debate_id, record=record)
+            async with self._alone(debate_id):
+                await asyncio.to_thread(self._records.remove, debate_id, record=record)
             if now - seconds(at) > GONE_SECONDS:
                 await self._store.removed(debate_id)
 
@@ -109,12 +111,19 @@ class Filer:
 
     async def _file_round(self, debate_id: str) -> None:
         try:
-            async with self._turn:
+            async with self._alone(debate_id):
                 debate = await self._store.load(debate_id)
                 if debate.status in RUNNABLE:
                     await self._write(debate)
         except Exception as error:  # it is filed when it halts, at the latest
             log.warning("a round of %s could not be filed yet: %s", debate_id, error)
+
+    @asynccontextmanager
+    async def _alone(self, debate_id: str) -> AsyncGenerator[None]:
+        """One task of this process for a debate, and not too many for all of them."""
+        desk = self._desks.setdefault(debate_id, asyncio.Lock())
+        async with desk, self._room:
+            yield
 
     def _until(self) -> float:
         return asyncio.get_running_loop().time() + PATIENCE_SECONDS

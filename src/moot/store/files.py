@@ -10,7 +10,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from operator import attrgetter
@@ -48,7 +48,8 @@ SOURCES = "sources"
 KEPT = ".sources"
 """In `records`: the files of sources, which the folders of debates link to."""
 SYNCS = 8
-"""Files that are synced at the same time."""
+"""Files that are synced at the same time, of all debates that this process files."""
+_syncers = ThreadPoolExecutor(SYNCS, "moot-sync")
 _TEMPORARY = ".tmp"
 _HEAD = 1 << 18  # bytes of a transcript that hold all of its debate but what was said
 _LAST_SEQ = re.compile(rb'^  "last_seq": (\d{1,12}),?$', re.MULTILINE)
@@ -241,7 +242,9 @@ class Folder:
         try:
             if _read(kept) != data:  # none yet, or an edit went through a link
                 kept.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(kept, data)
+                with at_rest(kept.parent, fcntl.LOCK_EX):  # another debate may have the same
+                    if _read(kept) != data:
+                        write_whole(kept, data)
             if path.exists() and path.samefile(kept):
                 return
             temporary = path.with_name(f".{path.name}{_TEMPORARY}")
@@ -397,9 +400,10 @@ def _sync(paths: Iterable[Path]) -> None:
         for path in each:
             _sync_one(path)
         return
-    with ThreadPoolExecutor(min(len(each), SYNCS), "moot-sync") as pool:
-        for _ in pool.map(_sync_one, each):
-            pass
+    syncs = [_syncers.submit(_sync_one, path) for path in each]
+    wait(syncs)
+    for sync in syncs:
+        sync.result()
 
 
 def _sync_one(path: Path) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 
 from moot.core.debate import Debate, Turn
 from moot.errors import StorageError
-from moot.store.files import Folder
+from moot.store.files import SOURCES, Folder
 from moot.testing.store_contract import a_debate, a_turn
 
 
@@ -121,3 +123,22 @@ def test_the_manifest_is_named_when_the_others_are_on_disk(
     assert {f"synced .{name}.tmp" for name in names} <= set(seen[:first])
     assert {f"synced {root}", "synced rounds"} <= set(seen[first:last])
     assert seen[last + 1 :] == [f"synced {root}"]
+
+
+def test_debates_that_are_filed_together_share_their_sources(tmp_path: Path) -> None:
+    debates, sources, barrier = 6, 8, threading.Barrier(6)
+
+    def link(number: int) -> None:
+        folder = tmp_path / "records" / "debates" / str(number) / SOURCES
+        for source in range(sources):
+            barrier.wait(20)
+            Folder(tmp_path)._write({folder / f"S{source}.md": b"All read S%d." % source})
+
+    with ThreadPoolExecutor(debates) as pool:
+        list(pool.map(link, range(debates)))
+    found = list((tmp_path / "records").rglob("*.md"))
+    assert len(found) == (debates + 1) * sources
+    assert len({path.stat().st_ino for path in found}) == sources
+    assert all(
+        path.read_text() == f"All read {path.stem}." for path in found if path.stem[0] == "S"
+    )
