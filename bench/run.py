@@ -10,6 +10,7 @@ from statistics import median
 from bench import (
     command,
     council,
+    filing,
     floor,
     juries,
     lists,
@@ -57,6 +58,7 @@ def full() -> list[Row]:
         beside("floor: sqlite3, a transaction each", max(alone), "turns/s", _each(alone)),
         beside("floor: sqlite3, 100 to a transaction", max(together), "turns/s", _each(together)),
         *_size_rows(crowds[0]),
+        *_filing_rows(),
         *_process_rows(),
         *_list_rows(),
         *_transcript_rows(),
@@ -120,6 +122,11 @@ def _size_rows(crowd: throughput.Crowd) -> list[Row]:
         at_most("database over the text's bytes", crowd.database_bytes / text, 3, "times"),
         beside("their files over the text's bytes", crowd.file_bytes / text, "times"),
     ]
+
+
+def _filing_rows() -> list[Row]:
+    _say("the files of 100 debates, beside their floor")
+    return filing.rows(runs=3)
 
 
 def _process_rows() -> list[Row]:
