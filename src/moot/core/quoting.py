@@ -96,13 +96,14 @@ def _bare(text: str) -> str:
     return bare(text)
 
 
-def _may_quote(text: str) -> bool:
+def may_quote(text: str) -> bool:
+    """Whether a text may hold quotes that name what they are of. Most hold none."""
     return "[" in text or _REF.search(text) is not None
 
 
 def quotes(text: str) -> Iterator[Quote]:
     """The quotes of a text, in order. One whose end is missing goes to the end of its line."""
-    if not _may_quote(text):
+    if not may_quote(text):
         return
     start = 0
     while opened := _OPEN.search(text, start):
@@ -188,18 +189,18 @@ class Shelf:
 
     def __init__(self, sources: Sequence[Source], said: Mapping[int, Sequence[str]]) -> None:
         self._passages = _passages(tuple(sources))
+        self._said = said
+
+    def _texts(self, number: int) -> list[str]:
         # what failed in one turn does not become a quote because another repeats it
-        self._said = {number: [_MARKED.sub("", text) for text in texts]
-                      for number, texts in said.items()}  # fmt: skip
+        return [_MARKED.sub("", text) for text in self._said.get(number, ())]
 
     def holds(self, ref: str, words: str) -> bool:
         words = _MARKS.sub("", words.strip())
         if _is_short(words):
             return False
-        if ref.startswith("S"):
-            texts = [self._passages.text.get(ref, "")]
-        else:
-            texts = list(self._said.get(int(ref), ()))
+        of_source = ref.startswith("S")
+        texts = [self._passages.text.get(ref, "")] if of_source else self._texts(int(ref))
         wanted = bare(words)
         return any(wanted in _bare(text) for text in texts)
 
@@ -251,7 +252,7 @@ class Shelf:
         }
 
     def _text(self, text: str, failed: list[Quote]) -> str:
-        if not _may_quote(text):
+        if not may_quote(text):
             return text
         text = unified(text, self._pick)
         kept: list[str] = []
@@ -273,7 +274,7 @@ class Shelf:
     def _copied(self, turns: Sequence[str], words: str) -> str | None:
         """The words as they stand in one of those turns. What holds without naming its turn is
         counted by `outcome.quotes`, which knows no other drawing of a dash."""
-        said = [text for number in turns for text in self._said.get(int(number), ())]
+        said = [text for number in turns for text in self._texts(int(number))]
         return next((form for form in _forms(words) if within(form, said)), None)
 
     def _listed(self, part: Mapping[str, Any], failed: list[Quote]) -> list[Any]:
@@ -304,7 +305,7 @@ class Shelf:
 
 def collapsed(text: str) -> str:
     """A text whose sentences can be taken apart: no piece of a quote loses its mark."""
-    if not _may_quote(text):
+    if not may_quote(text):
         return text
     text = _MARKED.sub(f"[{UNVERIFIED} quote]", text)
     kept: list[str] = []

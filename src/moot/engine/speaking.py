@@ -309,6 +309,8 @@ class Voice:
         debate = run.debate
         if not debate.rules.checks_quotes:
             return read
+        if read.data is None and not quoting.may_quote(read.text):
+            return read
         given = choices_of(step, debate, run.heard.turns)
         shelf = prompts.shelf(step, debate, run.heard.turns, given)
         found = shelf.checked(read.text if read.data is None else read.data)

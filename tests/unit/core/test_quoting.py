@@ -310,3 +310,18 @@ def test_pieces_of_a_text_keep_the_mark() -> None:
     assert collapsed(f'So [unverified "{two}"] it is.') == "So [unverified quote] it is."
     assert collapsed(f'So [S1.1 "{two}"] it is.') == "So [S1.1] it is."
     assert collapsed(f'So [S1.1 "{REAL}"] it is.') == f'So [S1.1 "{REAL}"] it is.'
+
+
+def test_checking_one_quote_does_not_read_all_that_was_said() -> None:
+    read: list[int] = []
+
+    class Said(dict[int, list[str]]):
+        def get(self, number: int, default: object = None) -> list[str]:
+            read.append(number)
+            return self[number]
+
+    shelf = Shelf((), Said({n: [f"Nobody would have said {n} of these."] for n in range(100)}))
+    assert shelf.checked("Nobody quotes anything here.").failed == []
+    assert read == []
+    assert shelf.checked('So it is [turn 7: "would have said 7 of these"].').failed == []
+    assert set(read) == {7}
