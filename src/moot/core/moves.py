@@ -27,6 +27,7 @@ from moot.core.change import (
 )
 from moot.core.debate import Debate, Decision, Failure, Participant, Phase, StepKey, Tried, Turn
 from moot.core.events import TurnCommitted
+from moot.core.format import Effort
 from moot.core.ladder import Way
 from moot.core.phases import check_phase, phase_of
 from moot.core.schedule import Finish, Said, Step
@@ -225,7 +226,7 @@ def set_out(change: Change, at: str) -> Change:
     if isinstance(ahead, Finish):
         return change
     begun = _begin(change.debate, schedule.by_models(change.debate, ahead.steps), at)
-    return replace(change, debate=begun.debate, started=begun.started)
+    return Change(begun.debate, change.events, begun.started, change.ended, change.decided)
 
 
 def commit(
@@ -461,7 +462,7 @@ def _begin(debate: Debate, steps: tuple[Step, ...], at: str) -> Change:
         Attempt(
             calls + place,
             debate.fence,
-            replace(step, effort=debate.effort(step.key, step.effort)),
+            _with_effort(step, debate.effort(step.key, step.effort)),
             debate.voice(step.key),
             at,
             debate.lease_owner,
@@ -473,3 +474,7 @@ def _begin(debate: Debate, steps: tuple[Step, ...], at: str) -> Change:
         open_calls=debate.open_calls + len(steps),
     )
     return Change(counted, started=started)
+
+
+def _with_effort(step: Step, effort: Effort | None) -> Step:
+    return step if effort == step.effort else replace(step, effort=effort)
