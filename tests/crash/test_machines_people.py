@@ -96,7 +96,7 @@ def test_two_hundred_notes_while_workers_are_killed(servers: Servers, tmp_path: 
 
         asyncio.run(in_service(cluster, work))
         assert killed == KILLS
-        assert cluster.wait_done()
+        assert cluster.wait_done(filed=True)
         (ended, seqs, said), other = (asyncio.run(in_service(cluster, read)) for _ in range(2))
         assert other == (ended, seqs, said)
         assert seqs == list(range(1, ended.last_seq + 1))
