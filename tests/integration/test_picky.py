@@ -152,3 +152,18 @@ def test_thoughts_within_the_text_are_not_said() -> None:
             assert reply.usage.thinking_tokens > 0
 
     asyncio.run(work())
+
+
+@pytest.mark.parametrize("manner", ["null", "unsaid", "both"])
+def test_a_stream_that_leaves_something_out_at_its_end_is_whole(manner: str) -> None:
+    """The last delta is null, or nothing but `[DONE]` tells that it is over."""
+
+    async def work() -> None:
+        async with Wire() as server, served(server) as router:
+            reply = await router.speak(call(f"{ROW}:wire-odd-{manner}"), nothing)
+            assert reply.text == "".join(wire_server.PIECES)
+            assert (reply.cut, reply.usage.estimated) == (False, False)
+            told = reply.usage.input_tokens, reply.usage.output_tokens
+            assert told == (wire_server.INPUT_TOKENS, wire_server.OUTPUT_TOKENS)
+
+    asyncio.run(work())

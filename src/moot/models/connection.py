@@ -20,6 +20,7 @@ _ENDS = {  # what ends an event, by the type of the body; a blank line, of any o
     "application/x-ndjson": (b"\n",),
 }
 _BLANK_LINE = (b"\n\n", b"\r\n\r\n")
+_LAST = 64  # bytes of the end of a body that are kept
 
 
 @dataclass(slots=True)
@@ -30,6 +31,7 @@ class Exchange:
     opened: list[httpx2.Response] = field(default_factory=list[httpx2.Response])
     pending: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
     over: bool = False
+    last: bytes = b""  # of the body of the answer
     read: Callable[[httpx2.AsyncByteStream], httpx2.AsyncByteStream] | None = None
     """Reads a stream of events before the library does."""
 
@@ -37,6 +39,11 @@ class Exchange:
     def accepted(self) -> bool:
         """Whether the other end may have begun to work on it: it was sent, and not refused."""
         return self.sent and not (self.opened and self.opened[-1].status_code >= 400)
+
+    @property
+    def done(self) -> bool:
+        """Whether the other end has said `[DONE]`, as chat completions do after the last event."""
+        return b"[DONE]" in self.last.rpartition(b"data:")[2]
 
 
 _exchange: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
@@ -85,6 +92,11 @@ async def hanging_up(exchange: Exchange) -> AsyncGenerator[None]:
             await response.aclose()
 
 
+def current() -> Exchange:
+    """The call that this task is in."""
+    return _exchange.get() or Exchange()
+
+
 @contextmanager
 def at_the_end(give_up: Callable[[], object]) -> Generator[None]:
     """Have that done if the call ends while one is inside: what it waits for in a thread is no task
@@ -129,7 +141,7 @@ async def _bound(response: httpx2.Response) -> None:
         limit = MAX_ERROR if response.status_code >= 400 else MAX_BODY
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         event = limit if response.request.method == "GET" else MAX_EVENT  # of a list, all of it
-        body = _Bounded(response.stream, limit, _ENDS.get(kind, _BLANK_LINE), event)
+        body = _Bounded(response.stream, limit, _ENDS.get(kind, _BLANK_LINE), event, exchange)
         reads = exchange.read if exchange and response.status_code < 400 else None
         response.stream = reads(body) if reads and kind == "text/event-stream" else body
 
@@ -143,11 +155,13 @@ class _Bounded(httpx2.AsyncByteStream):
         limit: int,
         ends: tuple[bytes, ...] = _BLANK_LINE,
         event: int = MAX_EVENT,
+        exchange: Exchange | None = None,
     ) -> None:
         self._stream = stream
         self._limit = limit
         self._ends = ends
         self._event = event
+        self._exchange = exchange
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         total = event = 0
@@ -159,6 +173,8 @@ class _Bounded(httpx2.AsyncByteStream):
             event = event + len(chunk) if end < 0 else len(chunk) - end
             if total > self._limit or event > self._event:
                 raise TooMuchError
+            if self._exchange:
+                self._exchange.last = (self._exchange.last + chunk)[-_LAST:]
             yield chunk
 
     async def aclose(self) -> None:

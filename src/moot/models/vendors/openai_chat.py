@@ -1,13 +1,21 @@
 """Any service with OpenAI's chat completions: local servers, and most other vendors."""
 
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from httpx2 import AsyncClient
 from openai import AsyncOpenAI, omit
-from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
+from openai.types.chat import ChatCompletionChunk
+from openai.types.chat.chat_completion_chunk import Choice, ChoiceDelta
+from pydantic_ai.models.openai import (
+    OpenAIChatModel,
+    OpenAIChatModelSettings,
+    OpenAIStreamedResponse,
+)
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
+from moot.models.connection import current
 from moot.models.payload import UNCOUNTED
 from moot.models.providers import Vendor
 from moot.models.vendors import Make
@@ -16,7 +24,27 @@ _LATEST = OpenAIChatModelSettings(openai_continuous_usage_stats=True)
 """Some services tell the tokens so far with every piece: the latest count holds, not their sum."""
 
 
+class _Stream(OpenAIStreamedResponse):
+    async def _validate_response(self) -> AsyncGenerator[ChatCompletionChunk]:
+        """The chunks, with what some services leave out of the last: its delta, or why it ended.
+        Whoever says `[DONE]` has said all; a stream that ends without either was cut."""
+        ended, chunk = False, None
+        async for chunk in self._response:
+            for choice in chunk.choices or ():
+                ended = ended or bool(choice.finish_reason)
+                if choice.delta is None:  # pyright: ignore[reportUnnecessaryComparison]
+                    choice.delta = ChoiceDelta()
+            yield chunk
+        if chunk and not ended and current().done:
+            last = Choice(index=0, delta=ChoiceDelta(), finish_reason="stop")
+            yield chunk.model_copy(update={"choices": [last], "usage": None})
+
+
 class _Chat(OpenAIChatModel):
+    @property
+    def _streamed_response_cls(self) -> type[OpenAIStreamedResponse]:
+        return _Stream
+
     def _get_stream_options(self, model_settings: Any) -> Any:
         """What asks for the tokens that a stream took; some services refuse a call with it, and
         none is asked to count with every piece."""

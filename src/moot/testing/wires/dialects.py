@@ -274,7 +274,7 @@ class Local(Counted):
     def __init__(self, model: str) -> None:
         self.model = model
 
-    def chunk(self, delta: Json, reason: str | None = None) -> bytes:
+    def chunk(self, delta: Json | None, reason: str | None = None) -> bytes:
         return _sse(
             {
                 "id": "chat_1",

@@ -265,6 +265,16 @@ class Wire:
         ]
         await _stream(writer, dialect, [*dialect.before(), *pieces, *dialect.after("stop")])
 
+    async def _odd(self, dialect: Dialect, request: Request, writer: asyncio.StreamWriter) -> None:
+        """An answer whose last delta is null, or that does not say why it ended; or both."""
+        assert isinstance(dialect, Local)
+        manner = request.fault.partition("-")[2]
+        delta: Json | None = {} if manner == "unsaid" else None
+        reason = "stop" if manner == "null" else None
+        *_, usage, done = dialect.after("stop")
+        said = [*dialect.before(), *map(dialect.piece, PIECES)]
+        await _stream(writer, dialect, [*said, dialect.chunk(delta, reason), usage, done])
+
     async def _aside(self, dialect: Dialect, _: Request, writer: asyncio.StreamWriter) -> None:
         """Thoughts in the text itself, between tags, and then the answer."""
         words = ("\n<th", "ink>Hm, ", "let me see.</thi", "nk>\n\nThe ", *PIECES)
