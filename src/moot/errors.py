@@ -73,6 +73,8 @@ class ProviderError(MootError):
     """Whether the same call, unchanged, may succeed later."""
     cut: bool = False
     """Whether the token limit is to blame: with more tokens, the same call may succeed."""
+    shorter: ClassVar[bool] = False
+    """Whether a shorter prompt may succeed."""
 
     def __init__(
         self,
@@ -115,6 +117,12 @@ class ProviderRateLimitError(ProviderError):
     """The provider asks for slower calls."""
 
     code = "DEBATE_ERR_PROVIDER_RATE_LIMIT"
+
+
+class ProviderAllowanceError(ProviderRateLimitError):
+    """One call takes more tokens than the account may use in a minute, however long one waits."""
+
+    shorter = True
 
 
 class ProviderTimeoutError(ProviderError):
@@ -185,6 +193,7 @@ class ProviderContextError(ProviderError):
     """The prompt does not fit the model's context window; a shorter one may."""
 
     code = "DEBATE_ERR_PROVIDER_CONTEXT"
+    shorter = True
 
 
 class ProviderUnknownModelError(ProviderError):

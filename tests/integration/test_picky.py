@@ -8,7 +8,10 @@ import pytest
 
 from moot.core import answers
 from moot.errors import (
+    ProviderAbsentError,
+    ProviderAllowanceError,
     ProviderAuthError,
+    ProviderContextError,
     ProviderRateLimitError,
     ProviderRejectedError,
     ProviderUnknownModelError,
@@ -16,7 +19,7 @@ from moot.errors import (
 from moot.models.providers import Providers
 from moot.models.router import Router
 from moot.testing.provider_calls import KEY, SCHEMA, call, fails, nothing, talking
-from moot.testing.wires import wire_server
+from moot.testing.wires import dialects, wire_server
 from moot.testing.wires.wire_server import Answer, Request, Wire
 
 OBJECTIONS = {  # a part of the body, and how services refuse it
@@ -128,6 +131,55 @@ def test_what_a_service_says_tells_why_it_refused() -> None:
                 assert type(error) is kind, words
                 assert "foo" not in error.message
             assert len(server.requests) == len(SAID)
+
+    asyncio.run(work())
+
+
+GROQ = (
+    "Request too large for model `openai/gpt-oss-120b` in organization `org_1` service tier "
+    "`on_demand` on tokens per minute (TPM): Limit 8000, Requested 12345, please reduce your "
+    "message size and try again."
+)
+OPENAI = (
+    "Request too large for gpt-6 in organization org-1 on tokens per min (TPM): Limit 30000, "
+    "Requested 40000. The input or output tokens must be reduced in order to run successfully."
+)
+BY_STATUS = (  # what is said with it, and what that means
+    (413, GROQ, ProviderAllowanceError, "in a minute"),
+    (429, OPENAI, ProviderAllowanceError, "in a minute"),
+    (
+        429,
+        "Rate limit reached on tokens per min (TPM): Limit 9, Used 8",
+        ProviderRateLimitError,
+        "",
+    ),
+    (413, "Request Entity Too Large", ProviderContextError, "too long"),
+    (
+        404,
+        "The model `m` does not exist or you do not have access to it.",
+        ProviderUnknownModelError,
+        "no model",
+    ),
+    (404, "No endpoints found for m.", ProviderUnknownModelError, "no model"),
+    (404, "Not Found", ProviderAbsentError, "Check AZURE_OPENAI_ENDPOINT"),
+    (404, "Invalid URL (POST /v1/models/chat/completions)", ProviderAbsentError, "Check AZURE"),
+)
+
+
+def test_a_status_with_several_meanings_is_told_by_its_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dialects.canary, "echo", "")
+
+    async def work() -> None:
+        async with Wire() as server, served(server) as router:
+            for status, words, kind, told in BY_STATUS:
+                server.objection = status
+                server.objects = lambda _, words=words: words
+                error = await fails(router, f"{ROW}:mm", "Azure")
+                assert type(error) is kind, words
+                assert told in error.message
+                assert "org" not in error.message
 
     asyncio.run(work())
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from moot.errors import (
-    ProviderContextError,
     ProviderEchoError,
     ProviderError,
     ProviderQuoteError,
@@ -75,7 +74,7 @@ def _decide(error: ProviderError, attempt: int, repaired: bool, widened: bool) -
         return RetryDecision(0.0)
     if isinstance(error, ProviderShapeError | ProviderEchoError):
         return RetryDecision(None if repaired else 0.0)
-    if isinstance(error, ProviderContextError):
+    if error.shorter:
         return RetryDecision(0.0, shrink=True)
     wait = max(WAITS[attempt - 1], error.retry_after or 0.0)
     return RetryDecision(None if wait > LONGEST_WAIT else wait)

@@ -21,7 +21,6 @@ from moot.errors import (
     BudgetError,
     CancelledError,
     MootError,
-    ProviderContextError,
     ProviderEmptyError,
     ProviderError,
     ProviderInvalidError,
@@ -351,7 +350,7 @@ class Asker:
         if decision.wait is None or not self._affords(job, call, usage):
             await self._end(job, error, usage)
             return False
-        if isinstance(error, ProviderContextError):
+        if error.shorter:
             size = prompts.size(call.messages) + call.max_tokens
             job.window = min(job.window or size, size) // 2
         ended = Ended(job.row.attempt, "failed", self._now(), error.code, usage=usage)

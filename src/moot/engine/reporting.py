@@ -27,7 +27,6 @@ from moot.engine.finish import Filer
 from moot.errors import (
     InputError,
     MootError,
-    ProviderContextError,
     ProviderError,
     ProviderInvalidError,
     ProviderShapeError,
@@ -350,7 +349,7 @@ class Reporter:
             raise error
         if isinstance(error, ProviderShapeError):
             job.wrong = error
-        if isinstance(error, ProviderContextError):
+        if error.shorter:
             job.window = min(job.window, prompts.size(call.messages) + call.max_tokens) // 2
         await asyncio.sleep(decision.wait)
         job.row = await self._store.change_report(

@@ -15,6 +15,7 @@ from pydantic_ai import exceptions as ai
 from moot.core.debate import Usage
 from moot.errors import (
     ProviderAbsentError,
+    ProviderAllowanceError,
     ProviderAuthError,
     ProviderContextError,
     ProviderEmptyError,
@@ -59,6 +60,19 @@ _NO_MODEL = (
     "not a valid model",
     "model not found",
 )
+_NO_PATH = (
+    "invalid url",
+    "unknown request url",
+    "unknown_url",
+    "no route",
+    "requested url",
+    "<html",
+    "<!doctype",
+)
+"""How a 404 says that the address is wrong."""
+_A_MODEL = ("model", "deployment", "endpoints found")
+"""What a 404 speaks of if the address is right."""
+_A_MINUTE = ("tokens per min", "(tpm)")
 _NO_MONEY = ("exceeded_current_quota", "insufficient balance", "insufficient_balance")
 _BLAMED: tuple[tuple[str, Part], ...] = (  # what an error says, and the part that it is about
     ("max_completion_tokens", "max_tokens"),  # it asks for that in place of max_tokens
@@ -121,12 +135,22 @@ KEY_FORBIDDEN = Said(
     ProviderAuthError, "The key for {who} may not be used for this. Check {key}{then}"
 )
 KEY_REFUSED = Said(ProviderAuthError, "The key for {who} was refused. Set {key}{then}")
+NO_PATH = Said(
+    ProviderAbsentError,
+    "{Who} has nothing at the address that moot called{seen}. "
+    "Check {url} and whether it has to end in /v1, then restart the speaker.",
+)
 UNKNOWN_MODEL = Said(
     ProviderUnknownModelError,
     '{Who} has no model "{model}". Choose another model for this speaker.',
 )
 SLOWER = Said(
     ProviderRateLimitError, "{Who} asks for slower calls. {wait}, then restart the speaker."
+)
+TOO_FEW = Said(
+    ProviderAllowanceError,
+    "One call takes more tokens than this account may use with {who} in a minute. "
+    "Raise that limit, or choose another model for this speaker.",
 )
 USED_UP = Said(
     ProviderRateLimitError,
@@ -232,6 +256,8 @@ class Failures:
         return self.error(next(found, UNREADABLE))
 
     def _api_error(self, error: ai.ModelAPIError, status: int | None) -> Said:
+        if _exceeds_minute(error, status):
+            return TOO_FEW
         if isinstance(error, ai.ModelContextWindowExceededError) or _says_too_long(error, status):
             return TOO_LONG
         if error.provider_error_code in _DECLINED:
@@ -248,7 +274,7 @@ class Failures:
                     return NO_ENTRY
                 return KEY_FORBIDDEN if status == 403 else KEY_REFUSED
             case ai.ModelNotFoundError():
-                return UNKNOWN_MODEL
+                return self._not_found(error, status)
             case ai.ModelQuotaExceededError():
                 return USED_UP
             case ai.ModelRateLimitError():
@@ -259,6 +285,14 @@ class Failures:
                 return IN_TROUBLE
             case _:
                 return _by_status(error, status)
+
+    def _not_found(self, error: ai.ModelAPIError, status: int | None) -> Said:
+        """The model is unknown, or the address is wrong: then nobody speaks of a model."""
+        if status != 404:
+            return UNKNOWN_MODEL
+        if _says(error, _NO_PATH) or not _says(error, (*_A_MODEL, self._name.lower())):
+            return NO_PATH
+        return UNKNOWN_MODEL
 
     def _rejection(self, error: ai.ModelAPIError) -> Said:
         """Why a request was rejected; not every service has a status for each reason."""
@@ -297,6 +331,12 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(link))
         yield link
         link = link.__cause__ or link.__context__
+
+
+def _exceeds_minute(error: ai.ModelAPIError, status: int | None) -> bool:
+    """Whether one call alone is more than a minute's tokens: no pause helps."""
+    alone = status == 413 or (status == 429 and _says(error, ("request too large",)))
+    return alone and _says(error, _A_MINUTE)
 
 
 def _says_too_long(error: ai.ModelAPIError, status: int | None) -> bool:

@@ -6,6 +6,7 @@ from moot.core.debate import Limits
 from moot.core.limits import silence
 from moot.core.retry import LONGEST_WAIT, MAX_RETRIES, WAITS, decide
 from moot.errors import (
+    ProviderAllowanceError,
     ProviderAuthError,
     ProviderContextError,
     ProviderEchoError,
@@ -48,8 +49,9 @@ def test_retry_after_is_honoured_up_to_a_minute() -> None:
     assert decide(ProviderRateLimitError("x", retry_after=LONGEST_WAIT + 1), 1).wait is None
 
 
-def test_a_prompt_too_long_is_tried_shorter_at_once() -> None:
-    decision = decide(ProviderContextError("x"), 1)
+@pytest.mark.parametrize("kind", [ProviderContextError, ProviderAllowanceError])
+def test_a_prompt_too_long_is_tried_shorter_at_once(kind: type[ProviderError]) -> None:
+    decision = decide(kind("x"), 1)
     assert (decision.wait, decision.shrink) == (0.0, True)
 
 

@@ -25,6 +25,11 @@ canary = _Canary()
 """What the server says in its errors: it must reach nobody."""
 
 
+def _words(status: int) -> str:
+    """What an error says: of a 404, that it is about the model, and not about the address."""
+    return f"model: {canary.echo}" if status == 404 else canary.echo
+
+
 def _sse(data: Json | str, event: str | None = None) -> bytes:
     text = data if isinstance(data, str) else json.dumps(data)
     return (f"event: {event}\n" if event else "").encode() + f"data: {text}\n\n".encode()
@@ -117,7 +122,7 @@ class OpenAI(Counted):
     @staticmethod
     def error(status: int) -> Json:
         code = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
-        return {"error": {"message": canary.echo, "type": "x", "code": code.get(status)}}
+        return {"error": {"message": _words(status), "type": "x", "code": code.get(status)}}
 
     @staticmethod
     def too_long() -> Json:
@@ -192,7 +197,7 @@ class Claude(Counted):
             429: "rate_limit_error",
             529: "overloaded_error",
         }
-        error = {"type": kinds.get(status, "api_error"), "message": canary.echo}
+        error = {"type": kinds.get(status, "api_error"), "message": _words(status)}
         return {"type": "error", "error": error}
 
     @staticmethod
@@ -260,7 +265,7 @@ class Gemini(Counted):
             503: "UNAVAILABLE",
         }
         word = words.get(status, "UNKNOWN")
-        return {"error": {"code": status, "message": canary.echo, "status": word}}
+        return {"error": {"code": status, "message": _words(status), "status": word}}
 
     @staticmethod
     def too_long() -> Json:
@@ -335,7 +340,7 @@ class Local(Counted):
 
     @staticmethod
     def error(status: int) -> Json:
-        return {"error": {"code": status, "message": canary.echo, "type": "x"}}
+        return {"error": {"code": status, "message": _words(status), "type": "x"}}
 
     @staticmethod
     def too_long() -> Json:
@@ -401,7 +406,7 @@ class Bedrock(Counted):
 
     @staticmethod
     def error(status: int) -> Json:
-        return {"message": canary.echo}
+        return {"message": _words(status)}
 
     @staticmethod
     def too_long() -> Json:
@@ -441,7 +446,7 @@ class Ollama(Counted):
 
     @staticmethod
     def error(status: int) -> Json:
-        return {"error": canary.echo}
+        return {"error": _words(status)}
 
     @staticmethod
     def too_long() -> Json:
