@@ -48,6 +48,7 @@ class ModelCard:
     """The least that it thinks: "none" if it does only what is asked for. None: it cannot."""
     local: bool = False  # it runs on this machine, or on a server that the user runs
     languages: tuple[str, ...] = ()  # in which it can debate (ISO 639-1), if that is known
+    steered: bool = True  # it can be told how hard to think
 
 
 def _as_given(seconds: float) -> None:

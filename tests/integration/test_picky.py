@@ -33,7 +33,8 @@ ROW = "azure"  # one of those whose wire is chat completions
 
 def objecting(*parts: str) -> Callable[[Request], str]:
     def objects(request: Request) -> str:
-        return next((OBJECTIONS[part] for part in parts if part in request.body), "")
+        words = {**OBJECTIONS, "reasoning_effort": "Unsupported value."}
+        return next((words[part] for part in parts if part in request.body), "")
 
     return objects
 
@@ -106,6 +107,31 @@ def test_a_service_that_takes_no_schema_is_told_it_in_words(row: str) -> None:
                 assert not {"response_format", "tools", "tool_choice"} & request.body.keys()
                 assert '"claim"' in request.body["messages"][-1]["content"]
                 assert request.allowed > 200, "its model thinks, and has room for it"
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("row", ["deepseek", "moonshot", "together", "zai", "mistral"])
+def test_an_effort_reaches_a_service_that_takes_one(row: str) -> None:
+    """The card says of the others that nothing tells them how hard to think."""
+
+    async def work() -> None:
+        async with Wire() as server:
+            known = Providers({row: KEY}, {row: server.url("local")})
+            model = "mistral:magistral-medium-latest" if row == "mistral" else row
+            async with talking(known) as router:
+                for effort in ("low", "medium"):
+                    await router.speak(call(model, effort=effort), nothing)
+                    sent = server.requests[-1].body.get("reasoning_effort")
+                    told = "high" if (row, effort) == ("zai", "medium") else effort
+                    assert sent == (told if router.card(model).steered else None)
+                assert router.card(model).steered == (row != "mistral")
+                server.objects = objecting("reasoning_effort")
+                for number in (4, 5):
+                    await router.speak(call(model, effort="high"), nothing)
+                    assert len(server.requests) == number - (row == "mistral")
+                assert not router.card(model).steered
+                assert server.requests[-1].allowed > 200 + 4096, "it may think all the same"
 
     asyncio.run(work())
 

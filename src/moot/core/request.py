@@ -130,12 +130,15 @@ def _marked(
 
 
 def warned(debate: Debate, cards: voices.Cards | None) -> Debate:
-    """With a warning, if models are small, or asked to think although they cannot."""
+    """With a warning, if models are small, or asked to think although they cannot, or although
+    nothing tells them how hard."""
     if not cards:
         return debate
     jurors = debate.jury.seats if debate.jury else ()
+    thinking = voices.asked_to_think(debate)
     doubts = (
-        voices.thoughtless(voices.asked_to_think(debate), cards),
+        voices.thoughtless(thinking, cards),
+        voices.untold(thinking, cards),
         voices.small((*debate.seats, *jurors), cards),
     )
     return debate.but(warnings=tuple(dict.fromkeys((*debate.warnings, *filter(None, doubts)))))

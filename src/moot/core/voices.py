@@ -11,6 +11,7 @@ from moot.core.effort import BETWEEN, bare, joined, parted
 from moot.core.format import EDITION, Effort, Format
 from moot.core.legs import legs_of
 from moot.errors import (
+    WARN_EFFORT_UNTOLD,
     WARN_JURY_OVERLAP,
     WARN_NO_THINKING,
     WARN_ONE_FAMILY,
@@ -53,6 +54,9 @@ class Card(Protocol):
 
     @property
     def local(self) -> bool: ...
+
+    @property
+    def steered(self) -> bool: ...
 
 
 Cards = Callable[[str], Card]
@@ -347,4 +351,16 @@ def thoughtless(models: Iterable[str], cards: Cards) -> str | None:
     return (
         f"{WARN_NO_THINKING}: {', '.join(unable)} cannot think before speaking, so an effort makes "
         "no difference there."
+    )
+
+
+def untold(models: Iterable[str], cards: Cards) -> str | None:
+    """A warning, if one of the models that are asked to think cannot be told how hard."""
+    known = {model: cards(model) for model in models}
+    deaf = sorted(model for model, card in known.items() if card.least and not card.steered)
+    if not deaf:
+        return None
+    return (
+        f"{WARN_EFFORT_UNTOLD}: moot cannot tell {', '.join(deaf)} how hard to think, so an effort "
+        "only allows more tokens and seconds there."
     )

@@ -1057,8 +1057,8 @@ def _doubt(debate: Debate, model: str, cards: voices.Cards) -> str | None:
         raise InputError(error.message, "model") from None
     host = seat if debate.host and debate.host.id == failed else None
     doubt = doubt or voices.weak_host(debate.rules, host, cards)
-    asked = (seat.effort or "none") != "none"
-    return doubt or (voices.thoughtless([seat.model], cards) if asked else None)
+    asked = [seat.model] if (seat.effort or "none") != "none" else []
+    return doubt or voices.thoughtless(asked, cards) or voices.untold(asked, cards)
 
 
 def _spelt(normalize: request.Normalize, wrong: Mapping[str, str]) -> request.Normalize:

@@ -47,7 +47,12 @@ def vendor_card(row: Vendor, name: str) -> ModelCard:
     card = _priced(f"{row.name}:{name}", row.prices, name)
     if own := row.priced.get(name):
         card = replace(card, input_price=own.input / 1e6, output_price=own.output / 1e6)
-    return replace(card, window=row.window or card.window, least=_least(row, name))
+    return replace(
+        card,
+        window=row.window or card.window,
+        least=_least(row, name),
+        steered=bool(row.thinks or row.effort or row.command),
+    )
 
 
 def _least(row: Vendor, name: str) -> Effort | None:
@@ -144,4 +149,6 @@ def local_card(
 ) -> ModelCard:
     """The card of a local server's model: free, with a small window unless the server tells."""
     model = f"{provider}:{name}" if name else provider
-    return ModelCard(model, window or LOCAL_WINDOW, 0.0, 0.0, small, _thinker(name), local=True)
+    return ModelCard(
+        model, window or LOCAL_WINDOW, 0.0, 0.0, small, _thinker(name), local=True, steered=False
+    )

@@ -77,6 +77,7 @@ _NO_MONEY = ("exceeded_current_quota", "insufficient balance", "insufficient_bal
 _BLAMED: tuple[tuple[str, Part], ...] = (  # what an error says, and the part that it is about
     ("max_completion_tokens", "max_tokens"),  # it asks for that in place of max_tokens
     ("stream_options", "stream_options"),
+    ("reasoning_effort", "effort"),
     ("tool_choice", "tool"),
     ("tool choice", "tool"),
     ("response_format", "schema"),

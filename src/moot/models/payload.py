@@ -74,11 +74,11 @@ def settings(
         chosen["extra_body"] = {"max_completion_tokens": tokens}
     if "stream_options" in without:
         chosen[UNCOUNTED] = True
+    effort = call.effort if budget.tokens and call.effort != "none" else None
     if vendor.thinks:
-        asked = budget.tokens and call.effort not in (None, "none")
-        chosen["thinking"] = call.effort if asked else False
-    elif vendor.effort and budget.tokens and call.effort not in (None, "none"):
-        chosen["openai_reasoning_effort"] = call.effort
+        chosen["thinking"] = effort or False
+    elif vendor.effort and effort and "effort" not in without:
+        chosen["openai_reasoning_effort"] = vendor.efforts.get(effort, effort)
     if vendor.cache_key:
         chosen[vendor.cache_key] = f"{call.debate.id}:{call.step.actor}"[:64]
     return cast(ModelSettings, chosen)

@@ -18,7 +18,7 @@ from moot.errors import InputError
 LOCAL = "local"
 """The provider that needs no key: a server of this machine, its own model, or the understudy."""
 MAX_NAME = 200
-Part = Literal["schema", "tool", "stream_options", "max_tokens"]
+Part = Literal["schema", "tool", "stream_options", "max_tokens", "effort"]
 """A part of a request that some services do not take, and without which moot can ask all the same:
 see `payload`."""
 Place = Literal["server", "worker", "command"]
@@ -58,6 +58,7 @@ class Vendor(BaseModel):
     thinks: str = ""
     structured: bool = True
     effort: bool = False
+    efforts: Mapping[str, str] = {}
     strict: bool = False
     cache_key: str = ""
     reads: tuple[str, ...] = ()

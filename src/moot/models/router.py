@@ -86,6 +86,8 @@ class Router:
             return ModelCard(model, UNKNOWN_WINDOW, None, None)  # whoever calls it is told
         if not vendor.local:
             card = vendor_card(vendor, name)
+            if "effort" in self._without.get(card.model, ()):
+                card = replace(card, steered=False)
             return replace(card, least=None) if card.model in self._thoughtless else card
         if vendor.name != LOCAL:
             return self._served_card(vendor, name)
@@ -165,9 +167,12 @@ class Router:
                 break
             except ProviderRejectedError as error:
                 part = next((one for one in get_args(Part) if one == error.blamed), None)
+                hard = call.effort not in (None, "none") and voice.card.least is not None
+                if part is None and hard and voice.vendor.effort:
+                    part = "effort"  # it may think all the same, and keeps the room for it
                 if part and part not in voice.without:
                     voice = replace(voice, without=voice.without | {part})
-                elif call.effort not in (None, "none") and voice.card.least is not None:
+                elif hard and not voice.vendor.effort:
                     voice = replace(voice, card=replace(voice.card, least=None))
                     call, thinks = replace(call, effort=None), False
                 else:

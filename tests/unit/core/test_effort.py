@@ -14,7 +14,7 @@ from moot.core.request import build, council, recast
 from moot.core.schedule import Step
 from moot.core.verbs import retry
 from moot.core.voices import family
-from moot.errors import WARN_NO_THINKING, InputError
+from moot.errors import WARN_EFFORT_UNTOLD, WARN_NO_THINKING, InputError
 from moot.models.providers import VENDORS
 from moot.wire import codec
 
@@ -27,6 +27,7 @@ class Known:
     small: bool = False
     local: bool = False
     least: Effort | None = None
+    steered: bool = True
 
 
 def thinker(model: str) -> Known:
@@ -189,6 +190,15 @@ def test_models_that_cannot_think_are_told_of_once() -> None:
     staged = ask(rules("duel", effort="low"), participants=cast("openai:a", "x:b"), cards=dunce,
                  normalize=lambda model: (model, None))  # fmt: skip
     assert "openai:a, x:b cannot think" in staged.warnings[-1]
+
+
+def test_models_that_cannot_be_told_how_hard_to_think_are_told_of_once() -> None:
+    def deaf(model: str) -> Known:
+        return Known(model, least="low", steered=False)
+
+    (warning,) = ask("duel", participants=cast("openai:a@high", "claude:b"), cards=deaf).warnings
+    assert warning.startswith(f"{WARN_EFFORT_UNTOLD}: moot cannot tell openai:a how hard")
+    assert not ask("duel", participants=cast("openai:a@none", "openai:b"), cards=deaf).warnings
 
 
 def test_rows_and_files_from_before_have_no_effort_and_stay_as_they_are() -> None:

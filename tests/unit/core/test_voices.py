@@ -27,6 +27,7 @@ class Known:
     small: bool = False
     local: bool = False
     least: Effort | None = None
+    steered: bool = True
 
 
 def card(model: str) -> Known:

@@ -187,7 +187,9 @@ def test_cards() -> None:
     assert cards.card("openai:nobody-knows") == ModelCard(
         "openai:nobody-knows", 128_000, None, None
     )
-    assert cards.card("local:tiny") == ModelCard("local:tiny", 8192, 0.0, 0.0, local=True)
+    assert cards.card("local:tiny") == ModelCard(
+        "local:tiny", 8192, 0.0, 0.0, local=True, steered=False
+    )
     assert cards.card("local").window == 8192  # nobody looked yet: rather too small
     assert cards.card(UNDERSTUDY).window == 1_000_000
 
