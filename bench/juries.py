@@ -116,7 +116,8 @@ def _longest(
     against = [turn.number] if scene.chance.random() < 0.5 else []
     words = stood(scene, turn)
     near = [one for one in given.options if words.startswith(one) or one.startswith(words)]
-    return cast(scene, near[0], [turn.number], [text.splitlines()[-1]], against)
+    choice = near[0] if near else given.held.get(turn.actor, given.options[0])
+    return cast(scene, choice, [turn.number], [text.splitlines()[-1]], against)
 
 
 def _majority(

@@ -17,7 +17,7 @@ from moot.core.debate import NO_USAGE, Debate, Turn
 from moot.core.jury import Choices, blindfold, speeches
 from moot.core.request import build
 from moot.core.schedule import Step
-from moot.outcome.stands import choices
+from moot.outcome.stands import choices, votable
 from moot.outcome.verdict import verdict
 from moot.store.formats import FormatFiles
 
@@ -84,7 +84,8 @@ def hold(scene: Scene, jury: int = JURORS, fault: Script | None = None) -> Mappi
     for wave in schedule.waves(debate):
         together = list(wave)
         scene.chance.shuffle(together)  # whoever answers first is committed first
-        heard, given = list(turns), choices(debate, turns)
+        heard = list(turns)
+        given = votable(debate, turns) if together[0].reading else choices(debate, turns)
         for step in together:
             said = fault(scene, step, debate, heard, given) if fault else None
             data = said or honest(scene, step, debate, heard, given)
@@ -254,6 +255,9 @@ def ballot(
         return cast(scene, scene.chance.choice(given.options), [], [], [])
     sure = Random(f"{scene.seed} {step.actor}").random() < 0.85  # the same in both orders
     named = scene.best if sure else min(scene.holds.values())
+    if not any(one.startswith(named) for one in given.options):  # everybody has left it
+        first = given.options[0]
+        named = next((one for one in scene.options if first.startswith(one)), first)
     choice = next(one for one in given.options if one.startswith(named))
     read = _read(step, debate, heard, given)
     mine = [(turn, text) for turn, text in read if given.held.get(turn.actor) == choice]

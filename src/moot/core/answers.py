@@ -130,7 +130,7 @@ class Answer(_Part):
         return field is not None and not field.list and field.type in types
 
     def options_from(self) -> Iterator[Field]:
-        """The fields that choose among the options that stand."""
+        """The fields that choose among the options that were stated."""
         return (field for field in walk(self.fields) if field.of == "options")
 
     @property
@@ -304,7 +304,7 @@ def _of(name: str, answer: Answer) -> tuple[type[BaseModel], str]:
 
 def schema(name: str, answer: Answer, known: Mapping[Of, Sequence[str]]) -> dict[str, Any]:
     """The JSON Schema that a model is held to. A choice can only be one of those that are
-    `known`: the target of a challenge, who challenged, the options that stand."""
+    `known`: the target of a challenge, who challenged, the options."""
     made = json.loads(_of(name, answer)[1])
     defs = made.get("$defs", {})
 

@@ -30,14 +30,15 @@ PLACEHOLDERS = frozenset({"name", "stance", "target", "motion", "stage", "round"
 
 MAX_PARTICIPANTS = 12
 MAX_JURORS = 11
-EDITION = 7
+EDITION = 8
 """By which rules the documents of a debate are made that begins now. 1: debates that began before
 there were juries, whose packets must come out as they did. 2: those that began before turns had
 numbers of their own, and that cite a turn by its seq. 3: those that began before what a debate
 cost was one figure with every call in it, and unknown prices were said to be unknown. 4: those that
 began before quotes were checked as they are said, in texts too. 5: those that began before an
 option that nobody holds any more counted as one that few do. 6: those that began before options
-were known to be opposites by more than a plain negation, and more makers of models by name."""
+were known to be opposites by more than a plain negation, and more makers of models by name. 7:
+those that began before a jury was asked only about options that somebody still holds."""
 MAX_TURNS = 2000
 
 _HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -444,7 +445,7 @@ def _check_answer(rules: Format, stage: Stage, where: str) -> None:
         return  # it chooses between the sides of the motion
     if shape.needs_options and not (result and _stated_before(rules, result, stage)):
         raise ValueError(
-            f"{where} answer: {stage.answer} chooses among the options that stand; an earlier "
+            f"{where} answer: {stage.answer} chooses among the stated options; an earlier "
             "stage of outcome.stands must state some"
         )
 

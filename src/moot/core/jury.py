@@ -27,7 +27,7 @@ STAGE = Stage.model_validate(tomllib.loads(_FILE), strict=False)
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The options that stand, in the order in which they were stated, and who holds which."""
+    """The options to choose from, in the order in which they were stated, and who holds which."""
 
     options: tuple[str, ...] = ()
     held: Mapping[str, str] = field(default_factory=dict[str, str])  # by the id of a seat

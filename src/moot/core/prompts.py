@@ -237,9 +237,9 @@ def render(
     """The prompt of a step for a model with that window, and the turns that are in it.
 
     A speaker is asked by a user message. The host is asked by a last one with the role system, and
-    always after a user message: some vendors take it nowhere else. `choices` are the options that
-    stand, of which a juror or a judge chooses one. `reserve` is the room for the answer if that is
-    to have more than usual.
+    always after a user message: some vendors take it nowhere else. `choices` are the options of
+    which a juror or a judge chooses one. `reserve` is the room for the answer if that is to have
+    more than usual.
     """
     if step.reading:
         return _jurors(step, debate, heard, window, choices, reserve)

@@ -11,7 +11,7 @@ from moot.core.form import Asked, step_of
 from moot.core.jury import NO_CHOICES, Choices
 from moot.core.schedule import Step
 from moot.errors import InputError, StateError
-from moot.outcome.stands import choices
+from moot.outcome.stands import choices, votable
 
 
 async def asked_of(debate: Debate, seat: str | None, turns: Sequence[Turn]) -> Asked | None:
@@ -55,4 +55,4 @@ def choices_of(step: Step, debate: Debate, turns: Sequence[Turn]) -> Choices:
     """The options that a step chooses from, if it is a choice."""
     if step.answer == "text" or not any(debate.rules.shape(step.answer).options_from()):
         return NO_CHOICES
-    return choices(debate, turns)
+    return votable(debate, turns) if step.reading else choices(debate, turns)

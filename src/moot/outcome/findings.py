@@ -14,7 +14,7 @@ from moot.outcome.ballot import Vote, judged, votes
 from moot.outcome.count import Count
 from moot.outcome.moved import moves
 from moot.outcome.quotes import Quotes, check
-from moot.outcome.stands import Standing, choices, standing
+from moot.outcome.stands import Standing, choices, standing, votable
 
 Row = dict[str, Any]
 By = Literal["jury", "judge", "positions"]
@@ -50,7 +50,7 @@ def find(debate: Debate, turns: Sequence[Turn]) -> Findings:
         tuple(cast),
         judge,
         tuple(moves(debate, turns, stood)),
-        check(debate, turns, options),
+        check(debate, turns, votable(debate, turns)),
     )
 
 

@@ -214,19 +214,35 @@ def stated(debate: Debate, turns: Sequence[Turn]) -> list[str]:
 
 
 def choices(debate: Debate, turns: Sequence[Turn]) -> Choices:
-    """The options that stand, one name for each, and who holds which. Without stated options, a
-    jury chooses between the sides of the motion."""
+    """The options that were stated, one name for each, and who holds which. Without stated options,
+    a jury chooses between the sides of the motion."""
     rules = debate.rules
     if not (rules.result and rules.result.stands):
         sides = {"pro": SIDES[0], "con": SIDES[1]}
         held = {s.id: sides[s.stance] for s in debate.participants if s.stance in sides}
         return Choices(SIDES, held)
     stood, ids = standing(debate, turns), {seat.name: seat.id for seat in debate.participants}
-    offered = rules.shape(rules.stage(rules.result.stands[-1]).answer).offers
-    named = offered or stated(debate, turns)
+    named = _offered(rules) or stated(debate, turns)
     found = [stood.names.get(key(option), option) for option in named]
     held = {ids[stand.role]: option for option, group, _ in stood.final.options for stand in group}
     return Choices(tuple(dict.fromkeys(found)), held)
+
+
+def votable(debate: Debate, turns: Sequence[Turn]) -> Choices:
+    """What a jury chooses from: the options that somebody still holds at the end or, if fewer than
+    two are left, all of them. Before edition 8 it was asked about all of them in any case."""
+    rules, every = debate.rules, choices(debate, turns)
+    fixed = not (rules.result and rules.result.stands) or _offered(rules)
+    left = tuple(option for option in every.options if option in every.held.values())
+    if rules.edition < 8 or fixed or len(left) < 2:
+        return every
+    return Choices(left, every.held)
+
+
+def _offered(rules: Format) -> Sequence[str]:
+    """The options that the format itself names."""
+    stages = rules.result.stands if rules.result else ()
+    return rules.shape(rules.stage(stages[-1]).answer).offers if stages else ()
 
 
 def silent(rules: Format, turns: Sequence[Turn], over: Sequence[str]) -> bool:

@@ -7,7 +7,7 @@ from moot.core import jury
 from moot.core.answers import UNDECIDED
 from moot.core.debate import Debate, Reading, Turn
 from moot.core.legs import Leg, legs_of
-from moot.outcome.stands import choices
+from moot.outcome.stands import votable
 from moot.render.verdict_text import quoted
 
 _OTHER: dict[Reading, Reading] = {"spoken": "swapped", "swapped": "spoken"}
@@ -88,7 +88,7 @@ def ballots(debate: Debate, turns: Sequence[Turn]) -> dict[int, Ballot]:
 
 def _choices(debate: Debate, turns: Sequence[Turn]) -> jury.Choices:
     try:
-        return choices(debate, turns)
+        return votable(debate, turns)
     except (KeyError, TypeError, ValueError, AttributeError):
         return jury.NO_CHOICES  # answers in a file that somebody changed
 

@@ -17,9 +17,11 @@ from pydantic import ConfigDict, TypeAdapter, with_config
 from tests.unit.outcome.courts import FLIP, MISSING, ROLES, court, hold
 
 from moot import errors
+from moot.core import prompts
 from moot.core.debate import Debate, Turn
 from moot.core.format import EDITION
-from moot.core.schedule import agreed
+from moot.core.schedule import Step, agreed
+from moot.engine.filling import choices_of
 from moot.outcome import packet
 from moot.outcome.opposites import opposed
 from moot.outcome.result import result
@@ -444,6 +446,31 @@ def test_a_juror_who_picks_any_wording_votes_for_that_option() -> None:
     )
     made = reached(debate, turns)
     assert (made["outcome"], made["selected"]) == ("decided", "Go")
+
+
+def test_a_jury_votes_on_what_somebody_still_holds_if_that_leaves_a_choice() -> None:
+    debate = court(3)
+    rules = debate.rules
+    first = ["Go", "Wait", "Ask", "Go", "Sell"]
+
+    def asked(final: list[str], edition: int = rules.edition) -> tuple[str, ...]:
+        held = debate.but(rules=rules.model_copy(update={"edition": edition}))
+        turns = hold(held, final, ["Go"] * 3, first=first, until=4)
+        last = Step(8, "judge", "judge", "verdict", None, "", answer="verdict")
+        every = choices_of(last, held, turns).options
+        assert {*first, *final} - {"Undecided"} == {*every}, "the Judge chooses from all"
+        juror = held.jury.seats[0].id if held.jury else ""
+        step = replace(last, stage="jury", actor=juror, answer="ballot", reading="spoken")
+        found = choices_of(step, held, turns)
+        (_, ask), _ = prompts.render(step, held, prompts.Heard(turns), 10**6, found)
+        named = ask.text.rpartition("word for word:\n")[2].partition("\n\n")[0]
+        assert {line.removeprefix("> ") for line in named.split("\n")} == {*found.options}
+        return found.options
+
+    assert asked(["Go", "Wait", "Wait", "Go", "Go"]) == ("Go", "Wait")
+    assert asked(["Wait", "Wait", "Go", "Stop", "Go"]) == ("Go", "Wait", "Stop")
+    assert asked(["Go"] * 5) == asked(["Undecided"] * 5) == ("Go", "Wait", "Ask", "Sell")
+    assert asked(["Go", "Wait", "Wait", "Go", "Go"], 7) == ("Go", "Wait", "Ask", "Sell")
 
 
 def test_a_debate_that_ends_before_its_jury_is_asked_is_decided_without_it() -> None:
