@@ -27,6 +27,7 @@ from moot.core import verbs
 from moot.core.debate import Debate
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.engine.service import Service
+from moot.errors import StateError
 from moot.ports import Call, Reply, Say
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker
@@ -596,6 +597,9 @@ def test_what_a_crash_left_is_resumed_however_late_the_word_comes(
         async with open_service(Settings(home=tmp_path), recover=False) as service:
             made = await service.create(MOTION, format="duel", start=False)
             await service._store.change(made.id, lambda row: verbs.enqueue(row, "now"))
+            for verb in (service.retry, service.skip):
+                with pytest.raises(StateError, match=f"`moot resume {made.id}` does"):
+                    await verb(made.id)
             return made.id
 
     resume = Service.resume

@@ -34,7 +34,7 @@ from moot.core.preferences import Preferences
 from moot.core.quoting import Shelf
 from moot.core.rerun import again
 from moot.core.sources import Source
-from moot.core.status import FINAL
+from moot.core.status import FINAL, POSSIBLE
 from moot.core.templates import Template
 from moot.core.times import iso
 from moot.engine import publish
@@ -944,7 +944,17 @@ class Service(Moot):
     ) -> Debate:
         at = iso(self._clock.now())
         await self._unspoilt(debate_id)
-        change = await self._store.change(debate_id, lambda row: move(self._shown(row), at), once)
+
+        def checked(row: Debate) -> Change:
+            try:
+                return move(self._shown(row), at)
+            except StateError as error:
+                if not self.left_behind(row) or POSSIBLE[row.status] not in error.message:
+                    raise
+                gone = f"Nobody carries it on: `moot resume {row.id}` does."
+                raise StateError(error.message.replace(POSSIBLE[row.status], gone)) from None
+
+        change = await self._store.change(debate_id, checked, once)
         self._publish(change)
         if at_rest(change.debate):
             await self._file(change.debate)
