@@ -91,3 +91,9 @@ def test_every_command_of_the_tour_exists() -> None:
     commands = (ROOT / "docs" / "commands.md").read_text()
     for name in re.findall(r"moot (run|list|show|\w+) ID", (ROOT / "docs/tour.md").read_text()):
         assert f"## moot {name}\n" in commands
+
+
+def test_the_help_names_what_is_given_and_not_how_python_types_it() -> None:
+    commands = (ROOT / "docs" / "commands.md").read_text()
+    assert "<list" not in commands
+    assert "[[" not in commands

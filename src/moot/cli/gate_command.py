@@ -44,7 +44,7 @@ def register(app: typer.Typer) -> None:
 
 def gate(
     question: Annotated[
-        str | None, typer.Argument(metavar="[QUESTION]", help="That yes or no answers.")
+        str | None, typer.Argument(metavar="QUESTION", help="That yes or no answers.")
     ] = None,
     jury: Annotated[
         int | None, typer.Option(metavar="N", help="So many jurors decide; default 3.")

@@ -1,7 +1,10 @@
-"""`moot --help`: the commands in groups, each on a line of its own."""
+"""`moot --help`: the commands in groups, each on a line of its own, and what each takes."""
 
-from typing import Any
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
 
+from typer import Context
 from typer.core import TyperGroup
 
 GROUPS = {
@@ -17,8 +20,24 @@ GROUPS = {
 """A test says so if a command is in none."""
 
 
+_LIST = re.compile(r" <list\[.*\]>$")  # a type as Python writes it; the name says enough
+
+
+class _Plain(Context.formatter_class):
+    def write_dl(self, rows: Sequence[tuple[str, str]], *more: Any, **known: Any) -> None:
+        super().write_dl([(_LIST.sub("", name), told) for name, told in rows], *more, **known)
+
+
+class _PlainContext(Context):
+    formatter_class: ClassVar[Any] = _Plain
+
+
 class Grouped(TyperGroup):
     """Writes plain text: Rich has panels for this, and would take as long to load as all else."""
+
+    def __init__(self, **known: Any) -> None:
+        super().__init__(**known)
+        _plainly([self])
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         named = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
@@ -36,3 +55,10 @@ class Grouped(TyperGroup):
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
+
+
+def _plainly(commands: Iterable[Any]) -> None:
+    """Have the help of these commands, and of those below them, written so."""
+    for command in commands:
+        command.context_class = _PlainContext
+        _plainly(getattr(command, "commands", {}).values())

@@ -28,7 +28,7 @@ def list_(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[WORD]...",
+            metavar="WORD",
             help="Words, or their beginnings: of the motion, of names, models and formats, and of "
             "what was said.",
         ),

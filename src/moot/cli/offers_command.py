@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
 def models(
     provider: Annotated[
         str | None,
-        typer.Argument(metavar="[PROVIDER]", help="One of all; without it, those set up here."),
+        typer.Argument(metavar="PROVIDER", help="One of all; without it, those set up here."),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -28,11 +28,11 @@ def verdict(id_: Id) -> None:
 def outcome(
     id_: Annotated[
         str | None,
-        typer.Argument(metavar="[ID]", autocompletion=ids, callback=whole_id, help=ID_HELP),
+        typer.Argument(metavar="ID", autocompletion=ids, callback=whole_id, help=ID_HELP),
     ] = None,
     was: Annotated[
         str | None,
-        typer.Argument(metavar="[WAS]", help="right, wrong or mixed; `open` takes it back."),
+        typer.Argument(metavar="WAS", help="right, wrong or mixed; `open` takes it back."),
     ] = None,
     summary: Annotated[
         bool, typer.Option("--summary", help="How right models and juries were, by Brier score.")

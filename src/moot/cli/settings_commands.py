@@ -21,7 +21,7 @@ def settings(
     values: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME=VALUE]",
+            metavar="NAME=VALUE",
             help="models=claude,openai or a limit, e.g. max_cost_usd=2; NAME= unsets it.",
         ),
     ] = None,
