@@ -126,6 +126,27 @@ def test_the_terminal_says_first_who_speaks_and_what_that_is_likely_to_cost(home
     assert unpriced.stdout.replace("\n", " ").count(unknown) == 2, "and how it ended"
 
 
+def test_models_are_searched_and_not_listed_by_the_thousand(home: Path) -> None:
+    async def scene() -> list[list[str]]:
+        async with wire.Wire() as vendors:
+            vendors.models = [{"id": f"maker-{n % 2}/model-{n:03}"} for n in range(300)]
+            env = environment(
+                home, OPENROUTER_API_KEY="k", OPENROUTER_BASE_URL=vendors.url("local")
+            )
+            words = (), ("MAKER-1", "00"), ("openrouter", "9", "--limit", "0"), ("opnrouter",)
+            done = [await asyncio.to_thread(forked.moot, env, "models", *one) for one in words]
+            return [(one.stdout + one.stderr).splitlines() for one in done]
+
+    every, searched, whole, unknown = go(scene())
+    assert sum("openrouter:" in line for line in every) == 20
+    assert any("… and 280 more: moot models openrouter WORD searches" in line for line in every)
+    found = [line.split()[0] for line in searched[1:] if "openrouter:" in line]
+    assert found == [f"openrouter:maker-1/model-{n:03}" for n in range(1, 10, 2)]
+    assert sum("openrouter:" in line for line in whole) == sum("9" in f"{n:03}" for n in range(300))
+    assert "more" not in whole[-1]
+    assert unknown[-1].startswith('moot: There is no provider "opnrouter"')
+
+
 def test_it_says_so_if_nobody_but_the_understudy_speaks(home: Path) -> None:
     done = moot(home, "run", "Ship it?", "-f", "classic")
     first, *rest = done.stdout.splitlines()
