@@ -93,6 +93,18 @@ def test_the_box_alone_starts_a_debate_of_whoever_has_a_key(
     assert {request.vendor for request in wire.requests} == set(vendors)
 
 
+def test_a_model_that_is_set_without_its_key_is_named_as_what_is_missing(
+    browser: Browser, tmp_path: Path
+) -> None:
+    unkeyed = served(tmp_path / "home", model="openai:gpt-6-luna")
+    with unkeyed as moot, visit(browser, moot.url) as tab:
+        page = tab.open()
+        expect(page.locator(".cast")).to_contain_text("Ada: gpt-6-luna")
+        expect(page.get_by_text("openai:gpt-6-luna cannot be called yet")).to_be_visible()
+        expect(page.get_by_text("export OPENAI_API_KEY=…")).to_be_visible()
+        expect(page.get_by_text("No model is set up here")).to_have_count(0)
+
+
 def test_a_newcomer_sees_one_way_to_begin(browser: Browser, moot: Served) -> None:
     with visit(browser, moot.url) as tab:
         page = tab.open()
