@@ -291,6 +291,8 @@ def test_a_jury_asked_afterwards_by_keyboard(
         made = page.url.rpartition("/")[2]
         moot.wait(made)
         assert len(stage.calls) - calls == 6
+        expect(page.get_by_role("link", name="Replay", exact=True)).to_be_visible()
+        expect(page.get_by_role("button", name="Run again")).to_have_count(0)
         page.get_by_role("link", name="See the outcome").click()
         expect(page.locator(".verdict")).to_contain_text("Contested")
         page.get_by_role("link", name="an earlier debate").click()

@@ -10,6 +10,10 @@ export function resultOf({ outcome }: Pick<Format, 'outcome'>): Outcome | null {
   return outcome === 'packet' ? PACKET : outcome
 }
 
+/** Whether a jury judges what was said in another debate: nothing in it can be said once more. */
+export const isRejudged = ({ stages }: { stages?: readonly object[] }): boolean =>
+  stages?.some((stage) => 'past' in stage && !!stage.past) ?? false
+
 export const decides = (rules: Pick<Format, 'outcome'>): boolean => resultOf(rules) !== null
 
 interface Seated {
