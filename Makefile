@@ -22,6 +22,13 @@ SPREAD = --dist loadfile --no-loadscope-reorder
 BESIDE = $(MAKE) --no-print-directory --keep-going -j 3
 # The home of the moot command, so that both show the same debates; a clone that has its own home keeps it.
 AT_HOME = $(if $(MOOT_HOME),,$(if $(wildcard .moot/.agentic),MOOT_HOME=$(CURDIR)/.moot))
+# What make run says of a debate that a model's failure has paused.
+export define PAUSED
+
+The debate is paused, because a model did not answer, or not in time. All that was said is kept. Go on with:
+  $(strip $(AT_HOME) $(BIN)/moot retry last --max-turn-seconds 120)
+On a slow machine a smaller model helps ($(BIN)/moot model list), or a key. make calls this error 3.
+endef
 NPM = PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web
 
 .PHONY: setup run serve web chromium tools test quick check lint types page on-sqlite on-postgres near bench clients stress workflows dist docs shots lock clean
@@ -41,7 +48,7 @@ setup: .venv/.ready
 
 # Uses the model that is available; if there is none, downloads once one that this machine can run.
 run: setup
-	@$(AT_HOME) $(BIN)/moot model fetch --if-needed && $(AT_HOME) $(BIN)/moot run "Should a small team write tests before it writes code?" --format classic
+	@$(AT_HOME) $(BIN)/moot model fetch --if-needed && $(AT_HOME) $(BIN)/moot run "Should a small team write tests before it writes code?" --format classic || { code=$$?; [ $$code != 3 ] || echo "$$PAUSED" >&2; exit $$code; }
 
 serve: setup web
 	@$(AT_HOME) $(BIN)/moot serve

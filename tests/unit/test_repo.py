@@ -48,3 +48,13 @@ def test_no_function_is_longer_than_sixty_lines() -> None:
 def test_the_understudy_stays_small() -> None:
     text = (ROOT / "src/moot/models/understudy.py").read_text()
     assert len(text.splitlines()) <= 500
+
+
+def test_make_run_says_what_to_do_with_a_debate_that_was_paused(tmp_path: Path) -> None:
+    program = tmp_path / "moot"
+    program.write_text('#!/bin/sh\n[ "$1" != run ] || exit 3\n')
+    program.chmod(0o755)
+    command = ("make", "-o", "setup", "run", f"BIN={tmp_path}")
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stderr
+    assert "The debate is paused" in told
+    assert f"{program} retry last --max-turn-seconds 120" in told
