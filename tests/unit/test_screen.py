@@ -257,6 +257,7 @@ def test_a_debate_that_is_over_ends_with_what_it_comes_to() -> None:
     )
     assert "\x1b[31m" not in out.getvalue()
     shown = [" ".join(line.split()) for line in out.getvalue().splitlines()]
+    assert shown[1].endswith(", and 1 call, 2 tokens, $0.1000 for the report")
     assert shown[2:8] == [
         "",
         "At issue [red]Pay[/red] now [turn:3]",

@@ -213,7 +213,7 @@ class Screen(View):
     ) -> None:
         out = self._console
         out.print(Rule(style="dim"))
-        out.print(Text.assemble((ending(debate), "bold"), (_bill(debate), "dim")))
+        out.print(Text.assemble((ending(debate), "bold"), (_bill(debate, report), "dim")))
         if not verdict_view.show(out, debate, turns) and debate.outcome:
             decision = debate.outcome
             out.print(
@@ -439,11 +439,25 @@ def ending(debate: Debate) -> str:
     return f"{debate.status.capitalize()}{', degraded' if debate.degraded else ''}{reason}"
 
 
-def _bill(debate: Debate) -> str:
+def _bill(debate: Debate, report: Mapping[str, Any] | None = None) -> str:
+    """What the debate took and, beside it, what its report took if a model wrote that."""
     usage = debate.usage
     tokens = usage.input_tokens + usage.output_tokens
     used = f", {tokens:,} tokens" if tokens else ""
     about = " (partly estimated)" if usage.estimated and tokens else ""
     spent = f", {cost.of_debate(debate)}" if usage.calls else ""
     done = f"{counted(debate.turn_count, 'turn')}, {counted(usage.calls, 'call')}"
-    return f"  {done}{used}{spent}{about}"
+    return f"  {done}{used}{spent}{about}{_written(report)}"
+
+
+def _written(report: Mapping[str, Any] | None) -> str:
+    wrote = report.get("writer") if report else None
+    if not wrote:
+        return ""
+    tokens = wrote["inputTokens"] + wrote["outputTokens"]
+    unknown, local = wrote.get("unpriced", ()), wrote.get("local", False)
+    spent = cost.spent(wrote["costUsd"], unknown, local=local)
+    about = " (partly estimated)" if wrote["estimated"] else ""
+    return (
+        f", and {counted(wrote['calls'], 'call')}, {tokens:,} tokens, {spent}{about} for the report"
+    )
