@@ -85,12 +85,14 @@ def test_axe_finds_nothing_on_any_screen(
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
 
-def tab_to(page: Page, name: str, most: int = 60) -> None:
-    """Press Tab until the focus is on what has that name, as a keyboard user does."""
+def tab_to(page: Page, name: str, most: int = 60, key: str = "Tab") -> None:
+    """Press Tab, or another key, until the focus is on what has that name, as people do."""
     for _ in range(most):
-        page.keyboard.press("Tab")
+        page.keyboard.press(key)
         found = page.evaluate(
             "() => (document.activeElement.getAttribute('aria-label') ?? "
+            "document.getElementById(document.activeElement.getAttribute('aria-labelledby'))"
+            "?.innerText ?? "
             "document.activeElement.labels?.[0]?.innerText ?? document.activeElement.innerText "
             "?? '').trim()"
         )

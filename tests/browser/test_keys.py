@@ -40,13 +40,21 @@ def test_from_the_question_to_the_outcome_without_a_mouse(
         page = tab.open("/")
         press = page.keyboard.press
         page.get_by_role("heading", level=1).wait_for()
-        press("n")
-        expect(page.get_by_label("Motion")).to_be_focused()
+        expect(page.locator(".cast")).to_contain_text("Ada")  # the models are known
+        box = page.get_by_label("What is the question?")
+        tab_to(page, "What is the question?")
         page.keyboard.type("Can n, j and k be typed / not obeyed?")
-        expect(page.get_by_label("Motion")).to_have_value("Can n, j and k be typed / not obeyed?")
-        tab_to(page, "Next: the cast")
+        expect(box).to_have_value("Can n, j and k be typed / not obeyed?")
+        press("Shift+Enter")  # a new line, and no debate
+        expect(box).to_have_value("Can n, j and k be typed / not obeyed?\n")
+        press("Backspace")
+        tab_to(page, "change")  # who speaks
         press("Enter")
-        tab_to(page, "Start the debate")
+        tab_to(page, "Ada")
+        page.keyboard.type("openai:gpt-6-luna")
+        press("Escape")  # the list of models
+        expect(page.locator(".cast")).to_contain_text("Ada: gpt-6-luna")
+        tab_to(page, "Debate", key="Shift+Tab")
         press("Enter")
         page.wait_for_url("**/d/*")
         expect(page.locator("[data-state=speaking]")).to_be_visible()  # watch it
