@@ -303,7 +303,7 @@ def test_so_does_every_format_with_a_jury(settings: Settings, format_: str) -> N
             assert not whole.told
             kinds: set[str | None] = set()
             smallest = await least(service, "max_cost_usd", **asked)
-            for step in range(2, 31, 1 if STRESS else 3):
+            for step in range(2, 31):
                 budget = max(whole.debate.usage.cost_usd * step / 30, smallest)
                 over = await held(service, **asked, limits={"max_cost_usd": budget})
                 assert over.debate.usage.cost_usd <= budget + 1e-12

@@ -392,6 +392,15 @@ def _rename(temporaries: Mapping[Path, Path], paths: Iterable[Path]) -> None:
         temporaries[path].replace(path)
 
 
+def _begin_syncers() -> None:
+    """Threads do not live on in a process that is forked, as Celery's workers are."""
+    global _syncers
+    _syncers = ThreadPoolExecutor(SYNCS, "moot-sync")
+
+
+os.register_at_fork(after_in_child=_begin_syncers)
+
+
 def _sync(paths: Iterable[Path]) -> None:
     """See files on disk, or the names in folders. Many at once, so that they share the disk's own
     transactions: one after another, each waits for one of its own."""
