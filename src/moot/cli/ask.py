@@ -127,6 +127,23 @@ def print_json(value: Any) -> None:
     typer.echo(jsonlib.dumps(value, ensure_ascii=False, indent=1))
 
 
+def report(
+    made: dict[str, Any],
+    json: bool,
+    show: Callable[[dict[str, Any]], None],
+    page: Path | None,
+    html: Callable[[dict[str, Any]], str],
+) -> None:
+    """Show what was found out, as JSON or for people, and write the page that was asked for."""
+    if page is not None:
+        page.write_text(html(made), "utf-8", "replace")
+        typer.echo(f"Written to {page}.", err=True)
+    if json:
+        print_json(made)
+    else:
+        show(made)
+
+
 def write(text: str, output: Path | None) -> None:
     """A document to a file, or to standard output."""
     if output is None:

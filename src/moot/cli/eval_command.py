@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moot.cli.ask import Json, counted, print_json
+from moot.cli.ask import Json, counted, print_json, report
 from moot.cli.quiet import loading
 from moot.errors import InputError
 
@@ -74,18 +74,11 @@ def evaluate(
             f"{page.parent} is not a folder: the page cannot be written there.", "page"
         )
     with loading():
+        from moot.evals.eval_page import html
         from moot.evals.eval_result import result
 
     made = result(asyncio.run(_run(dataset, arm, match, items, (budget, model, name, at_once))))
-    if page is not None:
-        from moot.evals.eval_page import html
-
-        page.write_text(html(made), "utf-8", "replace")
-        typer.echo(f"Written to {page}.", err=True)
-    if json:
-        print_json(made)
-    else:
-        _show(made)
+    report(made, json, _show, page, html)
     raise typer.Exit(3 if made["unfinished"] else 0)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from moot.cli.ask import Json, print_json
+from moot.cli.ask import Json, report
 
 
 def register(app: typer.Typer) -> None:
@@ -20,16 +20,9 @@ def ratings(
     json: Json = False,
 ) -> None:
     """Show how models have done before juries, and at what cost."""
-    made = asyncio.run(_made())
-    if page is not None:
-        from moot.evals.ratings_text import html
+    from moot.evals.ratings_text import html
 
-        page.write_text(html(made), "utf-8", "replace")
-        typer.echo(f"Written to {page}.", err=True)
-    if json:
-        print_json(made)
-    else:
-        _show(made)
+    report(asyncio.run(_made()), json, _show, page, html)
 
 
 async def _made() -> dict[str, Any]:

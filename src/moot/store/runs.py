@@ -280,8 +280,8 @@ def _seats(seats: tuple[Participant, ...]) -> str:
 
 
 def _kept_as(rules: Format) -> str:
-    """By what a format is kept: of two that differ in the order of an answer's fields, each is. Not
-    by its digest, under which homes from before have it with its fields by the alphabet."""
+    """The key of a format's row. It tells apart two formats whose answers differ only in the order
+    of their fields. The digest does not, and older homes keep fields in the alphabet's order."""
     return hashlib.sha256(to_json(rules).encode()).hexdigest()[:32]
 
 
