@@ -123,7 +123,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """A debate that somebody should be advancing."""
+    """A debate that somebody should be advancing, or one that paused with calls still open."""
 
     id: str
     state: tuple[int, int]  # fence and last seq: as long as they stay, nothing has happened to it
@@ -470,7 +470,8 @@ class Store(Protocol):
         ...
 
     async def unfinished(self, now: float) -> list[Unfinished]:
-        """Debates that somebody should be advancing by now."""
+        """Debates that somebody should be advancing by now, and those that paused with calls still
+        open."""
         ...
 
     async def unfiled(self) -> list[str]:

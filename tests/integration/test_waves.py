@@ -12,7 +12,7 @@ import pytest
 
 from moot.bootstrap import Instead
 from moot.core import moves
-from moot.core.change import Change
+from moot.core.change import Change, Move, turn_to
 from moot.core.debate import Debate
 from moot.core.times import iso
 from moot.engine.advance import BESIDE_OTHERS
@@ -97,6 +97,34 @@ async def lose_a_worker(
     await service._store.claim(debate_id, take)
     if wait:
         clock.tick(2.0)
+
+
+def test_calls_of_a_paused_debate_are_ended_once_their_worker_is_gone(tmp_path: Path) -> None:
+    """One seat pauses the debate while another speaks on; then the worker dies."""
+
+    async def work() -> None:
+        clock, post = FrozenClock(), Post()
+        async with workers(tmp_path, ScriptedSpeaker(), post, clock) as service:
+            debate = await service.create("m", format="duel")
+            post.take()
+            await lose_a_worker(service, debate.id, clock, wait=False)
+            pause: Move = lambda row: turn_to(row, "paused", iso(clock.now()))  # noqa: E731
+            await service._store.change(debate.id, pause)
+            assert service.supervisor
+            await service.supervisor.sweep()
+            (call,) = await service.attempts(debate.id)
+            assert call["outcome"] == "started", "its worker may still be at it"
+            clock.tick(2.0)
+            await service.supervisor.sweep()
+            (call,) = await service.attempts(debate.id)
+            assert call["outcome"] == "unknown"
+            paused = await service.get(debate.id)
+            assert (paused.status, paused.open_calls, paused.lease_owner) == ("paused", 0, None)
+            await service.resume(debate.id)
+            await deliver(service, post)
+            assert (await service.get(debate.id)).status == "completed"
+
+    go(work())
 
 
 def test_every_letter_ten_times_is_every_turn_once(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from moot.core.change import (
     lost,
     notice,
     obey,
+    take,
     turn_to,
 )
 from moot.core.debate import Debate, Decision, Failure, Participant, Phase, StepKey, Tried, Turn
@@ -94,6 +95,16 @@ def release(debate: Debate, fence: int, at: str) -> Change:
     unmade = (Ended(None, "cancelled", at),) if debate.open_calls else ()
     free = debate.but(lease_owner=None, lease_until=0.0, open_calls=0)
     return Change(free, ended=unmade)
+
+
+def abandon(debate: Debate, now: float, at: str, dead: Callable[[str], bool]) -> Change:
+    """End the calls of a debate that paused while they were made, if whoever made them is gone.
+
+    Nobody claims a paused debate, so they would stay open until it is resumed.
+    """
+    if debate.status != "paused" or not debate.open_calls or held(debate, now, dead):
+        return Change(debate)
+    return Change(take(debate).but(losses=debate.losses + 1), ended=lost(debate, at))
 
 
 def stumble(debate: Debate, fence: int, trouble: Failure, at: str) -> Change:

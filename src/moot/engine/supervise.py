@@ -8,7 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from moot.core import moves
+from moot.core.change import Change
+from moot.core.debate import Debate
 from moot.core.status import RUNNABLE
+from moot.core.times import iso
 from moot.engine.finish import Filer
 from moot.engine.outdated import behind
 from moot.errors import MootError
@@ -123,6 +126,8 @@ class Supervisor:
 
     async def _dispatched(self, debate_id: str) -> bool:
         debate = await self._store.load(debate_id)
+        if debate.status == "paused":
+            await self._store.change(debate_id, self._abandon)
         if debate.status not in RUNNABLE or not self._enabled(debate.format):
             return False
         if debate.waiting_for:  # somebody may have spoken since
@@ -131,6 +136,10 @@ class Supervisor:
             raise wrong
         self._dispatcher.dispatch(debate)
         return True
+
+    def _abandon(self, row: Debate) -> Change:
+        now = self._clock.now()
+        return moves.abandon(row, now, iso(now), self._is_dead)
 
     def _watch(
         self, seen: _Watched | None, one: Unfinished, now: float, waiting: int | None

@@ -76,6 +76,11 @@ UNFINISHED = Query(
     .where(text("status IN ('queued', 'running', 'ending')"), runs.c.waiting_for.is_(None))
     .where(runs.c.not_before <= bindparam("now"))
 )
+LEFT_OPEN = Query(  # debates that paused while calls of theirs went on
+    select(*runs.c["id", "fence", "last_seq", "lease_owner", "lease_until", "not_before"]).where(
+        runs.c.lease_owner.is_not(None), runs.c.status == "paused", runs.c.open_calls > 0
+    )
+)
 UNFILED = Query(
     select(runs.c.id)
     .where(runs.c.ended_at.is_not(None), text("files_seq = 0"))
@@ -178,7 +183,8 @@ def unfiled(conn: Connection) -> list[str]:
 
 
 def unfinished(conn: Connection, now: float) -> list[Unfinished]:
-    """Debates that somebody should be advancing by now, and who last said they would."""
+    """Debates that somebody should be advancing by now, or whose calls somebody should be ending,
+    and who last said they would."""
     return [
         Unfinished(
             id=row["id"],
@@ -187,7 +193,7 @@ def unfinished(conn: Connection, now: float) -> list[Unfinished]:
             lease_until=row["lease_until"],
             waited=row["not_before"] > 0,
         )
-        for row in UNFINISHED.rows(conn, {"now": now})
+        for row in (*UNFINISHED.rows(conn, {"now": now}), *LEFT_OPEN.rows(conn))
     ]
 
 

@@ -344,6 +344,9 @@ class StoreContract:
         runs.create(conn, waiting)
         assert [one.id for one in runs.unfinished(conn, 8.9)] == [running.id]
         assert {one.id for one in runs.unfinished(conn, 9.0)} == {running.id, waiting.id}
+        left_open = a_debate(5).but(status="paused", lease_owner="gone", open_calls=1)
+        runs.create(conn, left_open)
+        assert left_open.id in {one.id for one in runs.unfinished(conn, 0.0)}
         assert runs.ids(conn, runs.UNFILED) == [ended.id]
         runs.filed(conn, ended.id, 2)
         assert runs.ids(conn, runs.UNFILED) == [ended.id], "it has gone on since"
