@@ -8,13 +8,14 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib import resources
 from typing import Any, cast
 
 from moot.core import answers
 from moot.core.debate import Debate, Participant, Reading, Turn
 from moot.core.format import Format, Outcome, Stage, mixed_up
-from moot.core.naming import Name, key, names_of
+from moot.core.naming import Name, key, names_of, spelled
 from moot.errors import InputError
 
 SIDES = ("For the motion", "Against the motion")
@@ -99,13 +100,12 @@ class Blind:
         """Labels in place of names."""
         if not self.names:
             return text
-        known = sorted((name for name, _ in self.names.values()), key=_length, reverse=True)
 
         def label(found: re.Match[str]) -> str:
             named = self.names.get(found[0]) or self.names.get(key(found[0]))
             return named[1] if named and named[0].meant(text, *found.span()) else found[0]
 
-        return re.sub("|".join(name.pattern for name in known), label, text, flags=re.IGNORECASE)
+        return _any_of(tuple(name.text for name, _ in self.names.values())).sub(label, text)
 
     def reveal(self, value: Any) -> Any:
         """A ballot as others can read it: with the option as it was stated, and names for labels,
@@ -125,8 +125,11 @@ class Blind:
         return re.sub(rf"\b(?:{labels})\b", lambda found: names[found[0]], value)
 
 
-def _length(name: Name) -> int:
-    return len(name.text)
+@lru_cache(maxsize=64)  # for each turn that each juror reads
+def _any_of(names: tuple[str, ...]) -> re.Pattern[str]:
+    """The longest first, where one begins with another."""
+    known = sorted(names, key=len, reverse=True)
+    return re.compile("|".join(map(spelled, known)), re.IGNORECASE)
 
 
 def blindfold(

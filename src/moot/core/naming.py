@@ -60,7 +60,7 @@ class Name:
     @property
     def pattern(self) -> str:
         """Its words, with any gap between them."""
-        return _pattern(self.text)
+        return spelled(self.text)
 
     def meant(self, text: str, start: int, end: int) -> bool:
         """Whether what stands there is this name, and not a word that is spelled like it."""
@@ -84,7 +84,7 @@ def _stands_in(name: Name, text: str) -> bool:
 
 
 @lru_cache(maxsize=4096)  # each word of each turn is looked at for each juror and each name
-def _pattern(text: str) -> str:
+def spelled(text: str) -> str:
     return r"[\s_-]+".join(map(re.escape, _GAP.split(text)))
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from moot.core.answers import OTHER, UNDECIDED, Answer
@@ -12,6 +13,7 @@ _SIGNS = re.compile(r"[\W_]+")
 _DASHES = re.compile(r"\s[—–-]+\s")
 
 
+@lru_cache(maxsize=4096)  # the same few options are compared over and over
 def key(option: str) -> str:
     """Options that differ only in case, spacing or the punctuation of sentences are the same.
 

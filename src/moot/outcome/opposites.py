@@ -7,6 +7,7 @@ or an option and its opposite, as far as their words tell.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations, pairwise
 
 from moot.core.answers import lines, numbers, tables
@@ -60,6 +61,7 @@ def _named(turn: Turn) -> bool:
     return any(numbers(one, "turns") for one in tables(turn.data, "revisions"))
 
 
+@lru_cache(maxsize=4096)  # each reading of a jury and each view asks about the same options
 def opposed(one: str, other: str, edition: int) -> str | None:
     """Why two options are opposites, if their words tell."""
     if negates(one, other):
