@@ -31,7 +31,7 @@ On a slow machine a smaller model helps ($(BIN)/moot model list), or a key. make
 endef
 NPM = PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web
 
-.PHONY: setup run serve web chromium tools test quick check lint types page on-sqlite on-postgres near bench clients stress workflows dist docs shots lock clean
+.PHONY: setup run serve web chromium tools rewritten test quick check lint types page on-sqlite on-postgres near bench clients stress workflows dist docs shots lock clean
 
 setup: .venv/.ready
 
@@ -75,12 +75,17 @@ tools:
 	} || { echo "The tests of wrong clocks and of signatures need libfaketime and openssl. Install them."; exit 1; }
 
 # All tests except the long ones, of which it runs one of each kind (make stress runs them all).
-test: setup web chromium tools
+test: setup
+	+@$(BESIDE) web chromium tools rewritten
 	@echo "Running the tests on SQLite, and the most demanding of them on Postgres ..."
 	+@$(BESIDE) on-sqlite on-postgres
 
+# pytest rewrites the tests' bytecode once here, and not once in each of its workers at the same time.
+rewritten: setup
+	@$(PYTEST) --collect-only -q -q > .venv/rewritten || { cat .venv/rewritten; exit 1; }
+
 on-sqlite:
-	$(PYTEST) -n 4 $(SPREAD)
+	$(PYTEST) -n 5 $(SPREAD)
 
 on-postgres:
 	@MOOT_TEST_DATABASE=postgres $(PYTEST) -n 1 $(SPREAD) $(ON_POSTGRES) > .venv/on-postgres 2>&1; code=$$?; \
