@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +44,15 @@ def connect(vendor: Vendor, key: str, url: str, http: AsyncClient, more: Mapping
 
 def _credentials(vendor: Vendor, more: Mapping[str, str]) -> tuple[Any, str]:
     """Those of the file that was named, else what `gcloud` left or the machine itself has."""
-    try:
-        credentials, project = _of_file(more.get("GOOGLE_APPLICATION_CREDENTIALS"))
-    except (GoogleAuthError, OSError, ValueError):  # whose words may quote the file
+    found = None
+    with suppress(GoogleAuthError, OSError, ValueError):  # whose words may quote the file
+        found = _of_file(more.get("GOOGLE_APPLICATION_CREDENTIALS"))
+    if not found:
         raise ProviderAuthError(
             f"There are no credentials for {vendor.label}. Run "
             "`gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS"
-        ) from None
+        )
+    credentials, project = found
     project = more.get("GOOGLE_CLOUD_PROJECT") or project
     if not project:
         raise ProviderAuthError(f"There is no project for {vendor.label}. Set GOOGLE_CLOUD_PROJECT")
