@@ -6,7 +6,7 @@ from time import perf_counter
 from bench import stage
 from moot.bootstrap import open_service
 from moot.models.understudy import Understudy
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 
 CRITICAL_PATH = 5  # three rounds, the consensus, the judge
 

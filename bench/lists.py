@@ -17,7 +17,7 @@ from moot.core.ids import ALPHABET, number
 from moot.core.request import build
 from moot.core.status import Status
 from moot.core.times import iso
-from moot.ports import Search
+from moot.ports.finding import Search
 from moot.store import runs, schema, search
 from moot.store.database import Database, connect
 from moot.store.formats import FormatFiles

@@ -24,7 +24,7 @@ from moot.core.change import Change
 from moot.core.debate import Debate, Usage
 from moot.core.events import TurnCommitted
 from moot.errors import ProviderAuthError
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 from moot.store.store import SqlStore
 
 WORDS = 10

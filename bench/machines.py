@@ -21,7 +21,7 @@ from bench.stage import MOTION, SEATS, Instant, home
 from bench.table import Row, above, at_least, below, beside
 from moot.bootstrap import open_service
 from moot.engine.service import Service
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.worker.celery_app import run as work
 

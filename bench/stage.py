@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter
 
 from moot.core.debate import Usage
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 from moot.settings import Settings
 
 SCRATCH = Path(__file__).resolve().parent.parent / ".bench"

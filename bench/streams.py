@@ -29,7 +29,7 @@ from bench.stage import MOTION, SEATS, home, settings
 from bench.table import Row, at_least, below, beside, show
 from moot.core.debate import Usage
 from moot.core.times import iso, seconds
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 
 READERS = 2000
 IDLE = 200

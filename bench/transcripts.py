@@ -19,7 +19,7 @@ from typing import Any
 from bench.lists import AT_ONCE, PAGE, TIMES, encoded, made
 from bench.stage import home, settings
 from moot.core.ids import number
-from moot.ports import Search
+from moot.ports.finding import Search
 from moot.store import indexing, schema
 from moot.store.database import Database, connect
 from moot.store.query import Connection

@@ -66,6 +66,7 @@ PACKAGES = {
     "stations": "Pure. Stations, agents, and what is on air when",
     "wire": "Pure. Each noun to JSON and back; SSE; TOML",
     "render": "Pure. What people read: transcripts, reports, feeds, exports",
+    "ports": "What the engine needs of the world, as protocols; and Moot, the single entry point",
     "engine": "The imperative shell: async, and knows ports, not adapters",
     "store": "Tables, queries, files, replay",
     "models": "From the name of a model to its words",

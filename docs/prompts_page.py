@@ -13,7 +13,7 @@ from moot.core.prompts import Heard, Message
 from moot.core.schedule import Step, Wave
 from moot.models.understudy import Understudy
 from moot.outcome.stands import choices
-from moot.ports import Call
+from moot.ports.model_call import Call
 from moot.store.formats import BUILT_IN, FormatFiles
 
 AT = "2026-11-15T12:00:00.000Z"

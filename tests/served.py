@@ -19,7 +19,7 @@ import httpx2
 
 from moot.api.app import serve
 from moot.api.server import Server, listen
-from moot.ports import Speaker
+from moot.ports.model_call import Speaker
 from moot.settings import Settings
 from tests.patience import Patience, seconds
 

@@ -17,7 +17,7 @@ from moot.bus.memory import MemoryBus
 from moot.core.debate import Debate
 from moot.core.status import Status
 from moot.engine.service import Service
-from moot.ports import Speaker
+from moot.ports.model_call import Speaker
 from moot.settings import Settings
 from moot.store.query import SqlDatabase
 from moot.store.store import open_database

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from moot.engine.service import Service
     from moot.errors import InputError, MootError, NotFoundError, ProviderError, StateError
     from moot.judging import Judged, ajudge, judge
-    from moot.ports import Call, ModelCard, Moot, Reply, Speaker
+    from moot.ports.entry_point import Moot
+    from moot.ports.model_call import Call, ModelCard, Reply, Speaker
     from moot.python import (
         Finished,
         Stream,
@@ -66,7 +67,8 @@ _HOMES = {
         "moot.core.debate": ("Debate", "Failure", "Limits", "Participant", "Turn", "Usage"),
         "moot.core.events": ("Delta", "Event", "StatusChanged", "TurnCommitted"),
         "moot.errors": ("InputError", "MootError", "NotFoundError", "ProviderError", "StateError"),
-        "moot.ports": ("Call", "ModelCard", "Moot", "Reply", "Speaker"),
+        "moot.ports.entry_point": ("Moot",),
+        "moot.ports.model_call": ("Call", "ModelCard", "Reply", "Speaker"),
     }.items()
     for name in names
 }  # fmt: skip

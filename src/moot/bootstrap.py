@@ -33,7 +33,13 @@ from moot.models.metered import MeteredSpeaker
 from moot.models.providers import Place, Providers, Table
 from moot.models.router import Router
 from moot.models.understudy import Understudy
-from moot.ports import Bus, Clock, Deliveries, Dispatcher, Meter, Records, Speaker, Voices
+from moot.ports.available_models import Voices
+from moot.ports.debate_files import Records
+from moot.ports.delivery_store import Deliveries
+from moot.ports.dispatcher import Dispatcher
+from moot.ports.event_bus import Bus
+from moot.ports.instruments import Clock, Meter
+from moot.ports.model_call import Speaker
 from moot.settings import Settings, secret, webhook_key
 from moot.sources.fetching import Fetcher
 from moot.sources.reader import Reader

@@ -11,7 +11,7 @@ from moot.core.seating import as_source, with_model
 from moot.engine.service import Service
 from moot.outcome import gate
 from moot.outcome.gate import Answer, Policy, Ruling
-from moot.ports import Speaker
+from moot.ports.model_call import Speaker
 from moot.python import Document, Finished, Stream
 from moot.settings import Settings
 

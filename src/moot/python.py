@@ -28,7 +28,7 @@ from moot.core.status import Status
 from moot.engine.service import Service
 from moot.errors import MootError, StateError
 from moot.outcome.result import packet_of, verdict_of
-from moot.ports import Speaker
+from moot.ports.model_call import Speaker
 from moot.render import notebook
 from moot.settings import Settings
 from moot.wire import codec

@@ -27,7 +27,7 @@ from moot.api import security
 from moot.api import server as api_server
 from moot.core.clean import clean, visible
 from moot.engine.service import Service
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.testing.speaker import ScriptedSpeaker
 from tests import patience
 from tests.served import Served, served, started

@@ -15,7 +15,8 @@ from moot.cli.live import who_speaks
 from moot.core.debate import Debate
 from moot.core.voices import family
 from moot.errors import InputError, ProviderAuthError, StateError, StorageError
-from moot.ports import Call, ModelCard, ProviderStatus
+from moot.ports.available_models import ProviderStatus
+from moot.ports.model_call import Call, ModelCard
 from moot.settings import Settings
 from moot.store.files import Folder
 from moot.store.reindex import examine

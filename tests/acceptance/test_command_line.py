@@ -26,7 +26,7 @@ from moot.bootstrap import open_service
 from moot.cli.grouped import GROUPS
 from moot.core.events import TurnCommitted
 from moot.models.understudy import Understudy
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from tests import forked, patience, services
 

@@ -18,7 +18,7 @@ from moot.bootstrap import open_service
 from moot.core import retry
 from moot.errors import InputError, ProviderError, ProviderTimeoutError
 from moot.outcome import packet
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.store import files
 from moot.testing.speaker import ScriptedSpeaker

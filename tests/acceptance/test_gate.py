@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from moot.cli.main import app, main
 from moot.core.jury import SIDES
 from moot.errors import ProviderAuthError, ProviderError
-from moot.ports import Call, Reply
+from moot.ports.model_call import Call, Reply
 from moot.testing.speaker import ScriptedSpeaker, plain
 from tests.integration.juries import ballot
 from tests.served import Served, served

@@ -18,7 +18,7 @@ import pytest
 
 from moot.errors import ProviderAuthError, ProviderError
 from moot.outcome import packet
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.testing.speaker import ScriptedSpeaker, plain
 from tests.integration import councils
 from tests.patience import until

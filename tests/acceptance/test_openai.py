@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from moot.api import openai_asked
 from moot.core.request import MAX_MOTION
 from moot.errors import ProviderAuthError, ProviderError
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker
 from tests import clients

@@ -17,7 +17,7 @@ from nbclient import NotebookClient
 
 import moot
 from moot.core.jury import SIDES
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker, plain
 from tests import patience, services

@@ -28,7 +28,7 @@ from moot.core.debate import Debate
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.engine.service import Service
 from moot.errors import StateError
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker
 from tests.acceptance.test_command_line import (

@@ -23,7 +23,7 @@ from pydantic import TypeAdapter
 from moot.api import stream
 from moot.api.app import describe
 from moot.errors import ProviderAuthError
-from moot.ports import Call
+from moot.ports.model_call import Call
 from moot.stations.station import Brought
 from moot.testing.speaker import ScriptedSpeaker, plain
 from moot.wire import shapes

@@ -28,7 +28,7 @@ from moot.errors import (
     ProviderUnknownModelError,
     StateError,
 )
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker, plain
 from tests.patience import soon

@@ -17,7 +17,7 @@ from moot.api import signing
 from moot.bootstrap import open_courier, open_service
 from moot.cli.main import app
 from moot.errors import InputError
-from moot.ports import Delivery
+from moot.ports.delivery_store import Delivery
 from moot.settings import Settings, webhook_key
 from moot.store.deliveries import SqlDeliveries
 from moot.store.store import open_database

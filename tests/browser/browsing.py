@@ -18,7 +18,7 @@ from moot.api.app import serve
 from moot.api.server import listen
 from moot.core.debate import Usage
 from moot.errors import ProviderError
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 from moot.settings import Settings
 from tests.patience import milliseconds
 

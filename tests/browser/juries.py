@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from moot.errors import ProviderError, ProviderRefusedError
-from moot.ports import Call
+from moot.ports.model_call import Call
 from tests.browser.browsing import line
 from tests.integration.councils import answer
 from tests.served import Served

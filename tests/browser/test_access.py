@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from moot.errors import ProviderAuthError, ProviderError
-from moot.ports import Call
+from moot.ports.model_call import Call
 from tests.browser.browsing import Stage, line, violations, visit
 from tests.served import Served, served
 from tests.stress import STRESS

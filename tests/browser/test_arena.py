@@ -16,7 +16,7 @@ from moot.errors import (
     ProviderRefusedError,
     ProviderTimeoutError,
 )
-from moot.ports import Call
+from moot.ports.model_call import Call
 from moot.settings import Settings
 from tests.browser.browsing import Stage, assert_shows, line, visit
 from tests.patience import until

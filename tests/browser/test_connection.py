@@ -12,7 +12,7 @@ import httpx2
 from playwright.sync_api import Browser, expect
 
 from moot.api.server import listen
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from tests.browser.browsing import Stage, assert_shows, line, spoken, visit
 from tests.patience import until
 from tests.served import served

@@ -5,7 +5,7 @@ from collections.abc import Generator
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from moot.ports import Call
+from moot.ports.model_call import Call
 from tests.browser.browsing import Stage, violations, visit
 from tests.served import Served, served
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from moot.ports import Call
+from moot.ports.model_call import Call
 from tests.browser.browsing import NARROW_OR_WIDE, Stage, assert_shows, line, violations, visit
 from tests.browser.test_hostile import MARKUP, SAFE, SHORT
 from tests.proxy import Proxy

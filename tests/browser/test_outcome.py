@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from moot.errors import ProviderError, ProviderRefusedError
-from moot.ports import Call
+from moot.ports.model_call import Call
 from tests.browser.browsing import (
     NARROW_OR_WIDE,
     Stage,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from moot.ports import Call
+from moot.ports.model_call import Call
 from tests.acceptance.test_own_formats import COUNCILS_OWN, FORMATS
 from tests.browser.browsing import Stage, assert_shows, violations, visit
 from tests.integration.councils import answer

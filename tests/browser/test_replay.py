@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from moot.ports import Call
+from moot.ports.model_call import Call
 from tests.browser.browsing import NARROW_OR_WIDE, Stage, spoken, tasks, violations, visit
 from tests.patience import until
 from tests.served import Served, served

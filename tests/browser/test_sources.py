@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, FilePayload, Page, expect
 
 from moot.core.jury import SIDES
-from moot.ports import Call
+from moot.ports.model_call import Call
 from tests.browser.browsing import Stage, violations, visit
 from tests.integration.juries import ballot
 from tests.served import Served, served

@@ -11,7 +11,8 @@ import pytest
 from moot.bootstrap import open_service
 from moot.client.remote import Remote
 from moot.core.format import shown
-from moot.ports import Moot, Speaker
+from moot.ports.entry_point import Moot
+from moot.ports.model_call import Speaker
 from moot.render.export import KINDS
 from moot.settings import Settings
 from moot.testing.bus_peer import in_loop

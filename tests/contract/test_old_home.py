@@ -30,7 +30,8 @@ from moot.core.events import Event
 from moot.core.status import FINAL, RUNNABLE
 from moot.engine.service import Service
 from moot.errors import NotFoundError
-from moot.ports import Call, Search
+from moot.ports.finding import Search
+from moot.ports.model_call import Call
 from moot.render.export import KINDS
 from moot.settings import Settings
 from moot.store import files, schema

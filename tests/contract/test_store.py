@@ -26,7 +26,8 @@ from moot.core.change import Change, FencedError
 from moot.core.debate import Debate
 from moot.core.events import TurnCommitted
 from moot.errors import DuplicateError, NotFoundError
-from moot.ports import Once, Search
+from moot.ports.debate_store import Once
+from moot.ports.finding import Search
 from moot.store import log, runs, schema, tables
 from moot.store.database import connect
 from moot.store.postgres import PostgresDatabase

@@ -30,7 +30,8 @@ from moot.core.times import iso
 from moot.engine.service import Service
 from moot.errors import StorageError
 from moot.models.providers import VENDORS
-from moot.ports import Call, Reply, Say, Search
+from moot.ports.finding import Search
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.store import attempts, log, runs, schema
 from moot.store.formats import FormatFiles

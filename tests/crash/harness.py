@@ -27,7 +27,8 @@ from moot.core.debate import Debate
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.schedule import Finish
 from moot.engine import failpoints
-from moot.ports import Call, Reply, Say, Search
+from moot.ports.finding import Search
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.testing.speaker import Script, ScriptedSpeaker, plain
 from tests.patience import Patience

@@ -12,7 +12,7 @@ from moot.bootstrap import open_service
 from moot.core.debate import Debate
 from moot.core.events import Delta
 from moot.engine.service import Service
-from moot.ports import Once
+from moot.ports.debate_store import Once
 from tests.crash.machines import Cluster, Servers
 
 pytestmark = pytest.mark.stress("tests/integration/test_people.py, on one machine")

@@ -13,7 +13,7 @@ from moot.core import schedule
 from moot.core.debate import Debate
 from moot.core.schedule import Finish, Wave
 from moot.engine import failpoints
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.store.replay import read_folder
 from tests.crash.harness import Ground, Guard, Noted, keep_all
 from tests.integration.juries import jury_speaker, vote

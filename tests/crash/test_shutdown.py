@@ -17,7 +17,7 @@ import pytest
 
 from moot.core.events import Event
 from moot.engine.service import Service
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.testing.speaker import ScriptedSpeaker
 from tests import patience
 from tests.crash.harness import Ground, Noted, bill, violations

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from moot.bootstrap import open_service
-from moot.ports import Call
+from moot.ports.model_call import Call
 from moot.store.replay import read_folder
 from tests.crash.harness import Ground, Noted, keep_all
 

@@ -26,7 +26,7 @@ from moot.core.debate import Usage
 from moot.core.events import Delta, Event
 from moot.engine.service import Service
 from moot.engine.tail import Tail
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 from moot.testing.speaker import ScriptedSpeaker, plain
 from tests import patience
 from tests.served import Served, served

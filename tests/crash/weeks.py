@@ -26,7 +26,7 @@ from moot.bootstrap import open_service
 from moot.dispatch.inline import InlineDispatcher
 from moot.engine import finish
 from moot.engine.service import Service
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.stations.station import Conversation
 from moot.store.files import Folder

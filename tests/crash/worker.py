@@ -34,7 +34,7 @@ from moot.engine import lease
 from moot.engine.advance import Advancer
 from moot.engine.lease import Hand, Keeper
 from moot.errors import ProviderError
-from moot.ports import Call
+from moot.ports.model_call import Call
 from moot.store.postgres import PostgresDatabase
 from moot.testing.speaker import plain
 from moot.worker import celery_app

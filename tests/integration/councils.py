@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from moot.errors import ProviderError, ProviderRefusedError
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 from moot.testing.speaker import ScriptedSpeaker, plain
 
 COUNCIL = {"problem": "Ship it?", "output_type": "decision"}

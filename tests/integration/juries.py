@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from moot.errors import ProviderError
-from moot.ports import Call, Reply
+from moot.ports.model_call import Call, Reply
 from moot.testing.speaker import ScriptedSpeaker
 from tests.integration.councils import council_speaker
 

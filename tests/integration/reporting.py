@@ -13,7 +13,8 @@ from moot.engine.service import Service
 from moot.errors import (
     ProviderUnavailableError,
 )
-from moot.ports import ReportRow, Speaker
+from moot.ports.debate_store import ReportRow
+from moot.ports.model_call import Speaker
 from moot.settings import Settings
 from moot.store.reindex import examine
 from tests.virtual import MODEL, engine, go

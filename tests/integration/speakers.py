@@ -7,7 +7,7 @@ from typing import Any
 
 from moot.core.debate import Debate
 from moot.engine.service import Service
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.testing.speaker import Script, ScriptedSpeaker, plain
 from tests.virtual import until
 

@@ -13,7 +13,7 @@ from moot.core import prompts, request, schedule
 from moot.core.debate import Debate
 from moot.core.format import Effort, Format, parse
 from moot.errors import InputError
-from moot.ports import Call
+from moot.ports.model_call import Call
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker
 

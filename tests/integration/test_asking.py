@@ -25,7 +25,8 @@ from moot.errors import (
     ProviderUnavailableError,
     StateError,
 )
-from moot.ports import Call, Once
+from moot.ports.debate_store import Once
+from moot.ports.model_call import Call
 from moot.settings import Settings
 from moot.store.reindex import examine
 from moot.testing.speaker import ScriptedSpeaker, plain

@@ -7,7 +7,7 @@ import pytest
 from moot.core.form import Asked, FormField
 from moot.engine.service import Service
 from moot.errors import InputError, StateError
-from moot.ports import Once
+from moot.ports.debate_store import Once
 from moot.settings import Settings
 from moot.store.reindex import examine
 from tests.integration.juries import jury_speaker

@@ -35,7 +35,7 @@ from moot.errors import (
 )
 from moot.models.understudy import Understudy
 from moot.outcome import packet
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 from moot.settings import Settings
 from tests.stress import STRESS
 from tests.unit.core.test_schedule_properties import debates

@@ -13,7 +13,7 @@ import pytest
 from moot.engine.finish import Filer
 from moot.engine.service import Service
 from moot.errors import InputError, MootError, StateError
-from moot.ports import GONE_SECONDS
+from moot.ports.debate_files import GONE_SECONDS
 from moot.settings import Settings
 from moot.store import bundle, reindex
 from moot.store.reindex import examine

@@ -9,7 +9,7 @@ from moot.core.events import StatusChanged
 from moot.errors import (
     ProviderUnavailableError,
 )
-from moot.ports import Call
+from moot.ports.model_call import Call
 from moot.settings import Settings
 from moot.store.replay import read_folder
 from moot.testing.speaker import plain

@@ -17,12 +17,13 @@ from moot.bus.memory import MemoryBus
 from moot.cli.screen import mends
 from moot.core import retry, verbs
 from moot.core.events import CutOff, Delta, Speech, TurnCommitted
+from moot.core.limits import WHOLE
 from moot.engine import speaking
 from moot.engine.lease import WATCH_SECONDS
 from moot.errors import ProviderRateLimitError, ProviderUnavailableError
 from moot.models.providers import VENDORS
 from moot.models.speak import Line, speak
-from moot.ports import WHOLE, Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker
 from moot.wire import codec

@@ -10,7 +10,8 @@ import pytest
 
 from moot.engine.service import Service
 from moot.errors import NotFoundError, StateError, StorageError
-from moot.ports import Once, Search
+from moot.ports.debate_store import Once
+from moot.ports.finding import Search
 from moot.settings import Settings
 from moot.store.files import Folder
 from moot.testing.speaker import ScriptedSpeaker

@@ -11,7 +11,7 @@ from moot.core.debate import Debate, Turn
 from moot.errors import InputError
 from moot.evals.arms import parse
 from moot.evals.running import Asked, Run, run
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.store.reindex import examine
 from moot.testing.skilled import Skill, Skilled

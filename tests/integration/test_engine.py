@@ -16,7 +16,7 @@ from moot.errors import (
     ProviderError,
     ProviderUnavailableError,
 )
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker, plain
 from moot.wire import codec

@@ -18,7 +18,8 @@ from moot.errors import ConflictError, InputError, ProviderAuthError
 from moot.evals.arms import parse
 from moot.evals.eval_result import result
 from moot.evals.running import Asked, Run, run
-from moot.ports import Call, Reply, Say, Search
+from moot.ports.finding import Search
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.testing.skilled import Skill, Skilled
 from tests.integration.evals import MODEL, SKILLS, asked
@@ -243,7 +244,7 @@ def test_sides_answer_questions_with_two_options(tmp_path: Path) -> None:
 
 
 def test_a_key_that_came_with_another_request_is_not_taken_for_the_same(tmp_path: Path) -> None:
-    from moot.ports import Once
+    from moot.ports.debate_store import Once
 
     async def work() -> None:
         async with engine(Settings(home=tmp_path, model=MODEL), skilled(asked(1))) as service:

@@ -22,7 +22,7 @@ from moot.errors import (
     ProviderRateLimitError,
     ProviderUnavailableError,
 )
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 from moot.settings import Settings
 from moot.store.replay import read_folder
 from moot.testing.speaker import ScriptedSpeaker, plain

@@ -9,7 +9,8 @@ from moot.core.debate import HUMAN, NO_USAGE, Debate
 from moot.core.voices import UNDERSTUDY
 from moot.engine.service import Service
 from moot.errors import InputError, NotFoundError, StateError
-from moot.ports import Call, Once, Reply, Say
+from moot.ports.debate_store import Once
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.store.reindex import examine
 from moot.testing.speaker import ScriptedSpeaker

@@ -18,7 +18,7 @@ from moot.core.answers import UNDECIDED
 from moot.core.debate import Debate, Turn, Usage
 from moot.core.events import Delta, TurnCommitted
 from moot.errors import ProviderRefusedError
-from moot.ports import Call
+from moot.ports.model_call import Call
 from moot.render import reading
 from moot.render.ballots import ballots, heard, in_order, jurors
 from moot.render.reading import Point, Reading

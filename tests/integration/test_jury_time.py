@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker, plain
 from tests.virtual import engine, go

@@ -35,7 +35,7 @@ from moot.models.local.weights import Shelf
 from moot.models.providers import Providers
 from moot.models.router import Router
 from moot.models.understudy import Understudy
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 from moot.settings import Settings
 from tests import patience, tiny_gguf
 

@@ -21,7 +21,7 @@ import pytest
 
 from moot.core.debate import Usage
 from moot.core.voices import UNDERSTUDY
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 from tests.patience import seconds
 from tests.served import Served, started
 from tests.sse import Client, Heard, keep, seqs, speeches, watch

@@ -10,7 +10,7 @@ import pytest
 from moot.bootstrap import open_service
 from moot.core.debate import Debate
 from moot.errors import InputError, ProviderError, ProviderRefusedError
-from moot.ports import Call
+from moot.ports.model_call import Call
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker, plain
 from tests.integration.juries import ballot

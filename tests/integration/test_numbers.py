@@ -16,7 +16,7 @@ from moot.bootstrap import open_service
 from moot.cli.main import app
 from moot.core.debate import Debate, Turn
 from moot.core.events import Delta, TurnCommitted
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.store import schema
 from moot.store.reindex import examine, reindex

@@ -16,7 +16,7 @@ from moot.models.endpoints import FILE
 from moot.models.listing import read
 from moot.models.providers import Providers
 from moot.models.router import Router
-from moot.ports import Offers
+from moot.ports.available_models import Offers
 from moot.settings import Settings
 from moot.testing.wires.wire_server import Wire
 from tests.integration.test_council_wires import COUNCIL, Model

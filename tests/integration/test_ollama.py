@@ -21,7 +21,7 @@ from moot.models.providers import Providers
 from moot.models.router import Router
 from moot.models.understudy import Understudy
 from moot.models.vendors.ollama import read_window
-from moot.ports import Call
+from moot.ports.model_call import Call
 from tests import tiny_gguf
 from tests.unit.core.test_prompts import debate_of, steps_of
 from tests.unit.models.local.test_small import call_of

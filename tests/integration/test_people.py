@@ -11,7 +11,8 @@ from moot.core.debate import Debate
 from moot.core.events import Delta
 from moot.engine.service import Service
 from moot.errors import ConflictError, InputError, StateError
-from moot.ports import Call, Once
+from moot.ports.debate_store import Once
+from moot.ports.model_call import Call
 from moot.settings import Settings
 from moot.store.reindex import examine
 from moot.testing.speaker import ScriptedSpeaker

@@ -29,7 +29,7 @@ from moot.models import program
 from moot.models.providers import Providers
 from moot.models.router import Router
 from moot.models.understudy import Understudy
-from moot.ports import Reply
+from moot.ports.model_call import Reply
 from moot.settings import Settings
 from tests.integration.test_vendors import call
 

@@ -15,7 +15,7 @@ from moot.errors import (
 from moot.models.endpoints import FILE, load
 from moot.models.providers import LOCAL, VENDORS, Providers
 from moot.models.router import Router
-from moot.ports import Reply
+from moot.ports.model_call import Reply
 from moot.testing.provider_calls import Understudy, call
 from moot.testing.wires.wire_server import Wire
 from tests.contract.test_providers import WIRES

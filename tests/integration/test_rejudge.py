@@ -15,7 +15,9 @@ from moot.core.debate import NO_USAGE, Debate, Turn
 from moot.core.events import TurnCommitted
 from moot.engine.service import Service
 from moot.errors import ConflictError, InputError, NotFoundError, ProviderRefusedError, StateError
-from moot.ports import Call, Once, Reply, Say, Search
+from moot.ports.debate_store import Once
+from moot.ports.finding import Search
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.store.reindex import examine, reindex
 from moot.store.replay import read_folder

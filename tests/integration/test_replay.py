@@ -23,7 +23,7 @@ from moot.core import retry
 from moot.core.debate import Debate, Turn
 from moot.core.events import TurnCommitted
 from moot.errors import InputError, NotFoundError
-from moot.ports import Search
+from moot.ports.finding import Search
 from moot.settings import Settings
 from moot.store import lists, runs, schema
 from moot.store import replay as replaying

@@ -21,7 +21,8 @@ from moot.errors import (
     ProviderUnavailableError,
     StateError,
 )
-from moot.ports import Call, ModelCard, Reply, ReportRow
+from moot.ports.debate_store import ReportRow
+from moot.ports.model_call import Call, ModelCard, Reply
 from moot.render import reading, report, report_text
 from moot.settings import Settings
 from moot.store import files

@@ -7,10 +7,10 @@ import pytest
 
 from moot.core import limits
 from moot.core.debate import NO_USAGE, Debate, Turn, Usage
-from moot.core.limits import THINKING
+from moot.core.limits import THINKING, WHOLE
 from moot.core.prompts import size
 from moot.errors import ProviderUnsaidError
-from moot.ports import WHOLE, Call, ModelCard, Reply
+from moot.ports.model_call import Call, ModelCard, Reply
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker, plain
 from tests.integration.reporting import issues

@@ -10,7 +10,7 @@ from moot.bootstrap import open_service
 from moot.core.debate import Debate, Turn
 from moot.core.events import Delta
 from moot.errors import InputError, ProviderAuthError, ProviderError
-from moot.ports import Call, ModelCard
+from moot.ports.model_call import Call, ModelCard
 from moot.settings import Settings
 from moot.testing.speaker import ScriptedSpeaker
 

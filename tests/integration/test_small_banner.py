@@ -13,7 +13,7 @@ from moot.cli import takeaways_view, verdict_view
 from moot.core.debate import Debate, Turn
 from moot.engine.service import Service
 from moot.outcome.result import verdict_of
-from moot.ports import ModelCard
+from moot.ports.model_call import ModelCard
 from moot.render import notebook
 from moot.render.answer import answer
 from moot.settings import Settings

@@ -10,7 +10,7 @@ from moot.bootstrap import open_service, replay
 from moot.core.debate import Debate
 from moot.engine.service import Service
 from moot.errors import InputError, ProviderTimeoutError
-from moot.ports import Call
+from moot.ports.model_call import Call
 from moot.settings import Settings
 from moot.store.reindex import reindex
 from moot.store.schema import prepare

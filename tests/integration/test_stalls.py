@@ -14,7 +14,7 @@ from moot.errors import (
     StateError,
     StorageError,
 )
-from moot.ports import Once
+from moot.ports.debate_store import Once
 from moot.settings import Settings
 from moot.store.replay import read_folder
 from moot.store.store import SqlStore

@@ -16,7 +16,7 @@ from moot.api import hub, server, stream
 from moot.core.debate import Usage
 from moot.core.events import Delta, Event
 from moot.errors import ProviderError, ProviderUnavailableError
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 from moot.testing.speaker import ScriptedSpeaker, plain
 from moot.wire.shapes import ListedDebate
 from tests.served import Served, served

@@ -19,7 +19,7 @@ from moot.engine.advance import BESIDE_OTHERS
 from moot.engine.finish import Filer
 from moot.engine.service import Service
 from moot.errors import ProviderError, ProviderRateLimitError
-from moot.ports import Call, Reply, Say
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.store import log
 from moot.testing.speaker import ScriptedSpeaker, plain

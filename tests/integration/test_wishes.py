@@ -12,7 +12,8 @@ from moot.errors import (
     ProviderRefusedError,
     StateError,
 )
-from moot.ports import Call, Filed, Reply, Say
+from moot.ports.debate_files import Filed
+from moot.ports.model_call import Call, Reply, Say
 from moot.render.reading import Read
 from moot.settings import Settings
 from moot.store.files import Folder

@@ -12,7 +12,7 @@ from moot.core import limits
 from moot.core.debate import Usage
 from moot.core.format import Effort
 from moot.models.understudy import Understudy
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 
 _ASKED = re.compile(r"[Aa]t most (\d+) words")
 _TEXT = """the cost of a change is seldom what people fear and a test that nobody runs proves little

@@ -18,7 +18,7 @@ from moot.cli.takeaways_view import report_of
 from moot.core.debate import Debate, Stance, Usage
 from moot.core.events import CutOff, Delta, Event, StatusChanged, TurnCommitted
 from moot.core.forecast import Amounts
-from moot.ports import Moot
+from moot.ports.entry_point import Moot
 from moot.render.reading import Point, Reading
 from moot.render.report import report
 from moot.render.takeaways import Finding

@@ -41,7 +41,8 @@ from moot.bootstrap import open_service
 from moot.engine.service import Service
 from moot.errors import MootError
 from moot.metrics import Metrics
-from moot.ports import Moot, Speaker
+from moot.ports.entry_point import Moot
+from moot.ports.model_call import Speaker
 from moot.settings import Settings, secret
 from moot.wire import codec
 

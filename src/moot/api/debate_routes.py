@@ -31,7 +31,8 @@ from moot.core.status import Status
 from moot.errors import InputError
 from moot.outcome.calibration import Calibration
 from moot.outcome.packet import Packet
-from moot.ports import Once, Search
+from moot.ports.debate_store import Once
+from moot.ports.finding import Search
 from moot.render.export import MEDIA_TYPES, Kind
 from moot.wire import codec
 from moot.wire.outcome_shapes import NotedOutcome, Replay, Report, Verdict

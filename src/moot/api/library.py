@@ -11,7 +11,8 @@ from moot.api.common import Context, Moot, Routes, as_json
 from moot.core.debate import Turn
 from moot.core.format import Format, shown
 from moot.core.preferences import Preferences
-from moot.ports import FormatProblem, Offers, ProviderStatus
+from moot.ports.available_models import Offers, ProviderStatus
+from moot.ports.inputs import FormatProblem
 from moot.store.example_debate import example
 from moot.wire.codec import plain
 from moot.wire.outcome_shapes import Record, Report, Verdict

@@ -22,7 +22,7 @@ from moot.core.debate import Debate, Usage
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.format import MAX_JURORS
 from moot.errors import InputError, MootError, NotFoundError, StateError
-from moot.ports import Once
+from moot.ports.debate_store import Once
 from moot.render.answer import unanswered
 
 JOIN_SECONDS = 3600.0

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from moot.core.events import Delta, Event, Speech
-from moot.ports import Forget, Listener
+from moot.ports.event_bus import Forget, Listener
 
 log = logging.getLogger(__name__)
 

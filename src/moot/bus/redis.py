@@ -21,7 +21,7 @@ from redis.backoff import NoBackoff
 
 from moot.bus.datagrams import Item, packed, read_ids
 from moot.bus.shared import SharedBus
-from moot.ports import Forget, Listener
+from moot.ports.event_bus import Forget, Listener
 
 log = logging.getLogger(__name__)
 

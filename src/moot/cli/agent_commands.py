@@ -10,7 +10,7 @@ from moot.cli.ask import Json, add_file_commands, ask, print_json, said, table, 
 from moot.errors import InputError
 
 if TYPE_CHECKING:
-    from moot.ports import Moot
+    from moot.ports.entry_point import Moot
     from moot.stations.station import Agent
 
 agents = typer.Typer(no_args_is_help=True, help="The saved personas that take a seat in debates.")

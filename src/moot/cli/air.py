@@ -16,7 +16,7 @@ from moot.cli.target import Notices, filed, say
 from moot.core.debate import Debate
 from moot.core.status import FINAL
 from moot.errors import InputError, MootError
-from moot.ports import Moot
+from moot.ports.entry_point import Moot
 from moot.stations.station import Station
 from moot.store.examples import bring
 from moot.wire import codec_station as codec

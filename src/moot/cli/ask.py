@@ -14,7 +14,7 @@ import typer
 from moot.errors import InputError
 
 if TYPE_CHECKING:
-    from moot.ports import Moot
+    from moot.ports.entry_point import Moot
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from moot.cli.ask import Id, Json, ask, print_json
 
 if TYPE_CHECKING:
     from moot.core.followups import Followup
-    from moot.ports import Moot
+    from moot.ports.entry_point import Moot
 
 
 def register(app: typer.Typer) -> None:

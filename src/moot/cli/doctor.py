@@ -16,7 +16,9 @@ from moot.core.effort import bare
 from moot.core.format import Format
 from moot.core.voices import UNDERSTUDY
 from moot.errors import MootError
-from moot.ports import FormatProblem, ProviderStatus, Speaker
+from moot.ports.available_models import ProviderStatus
+from moot.ports.inputs import FormatProblem
+from moot.ports.model_call import Speaker
 from moot.settings import Settings
 from moot.store import schema
 from moot.store.formats import FormatFiles

@@ -13,7 +13,7 @@ from moot.errors import InputError
 if TYPE_CHECKING:
     from moot.evals.datasets import Dataset
     from moot.evals.running import Asked, Run
-    from moot.ports import Moot
+    from moot.ports.entry_point import Moot
 
 Arms = Annotated[
     list[str] | None,

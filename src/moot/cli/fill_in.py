@@ -9,7 +9,7 @@ from typing import Any
 
 from moot.core.debate import Debate
 from moot.core.form import FormField
-from moot.ports import Moot
+from moot.ports.entry_point import Moot
 
 LOOK_SECONDS = 0.5
 """How often it is looked whether somebody else has spoken, or the debate was paused."""

@@ -18,7 +18,7 @@ from moot.errors import InputError, MootError
 if TYPE_CHECKING:
     from moot.core.debate import Debate
     from moot.outcome.gate import Policy, Ruling
-    from moot.ports import Moot
+    from moot.ports.entry_point import Moot
 
 EXIT_UNTOLD = 2
 """Whatever was decided: nobody could be told of it."""

@@ -8,7 +8,7 @@ import typer
 from moot.cli.ask import Json, print_json, table
 
 if TYPE_CHECKING:
-    from moot.ports import Delivery
+    from moot.ports.delivery_store import Delivery
 
 hooks = typer.Typer(no_args_is_help=True, help="The webhooks that other programs are told by.")
 

@@ -12,7 +12,8 @@ from moot.errors import InputError
 if TYPE_CHECKING:
     from moot.core.debate import Debate, OutcomeKind, Usage
     from moot.core.status import Status
-    from moot.ports import Line, Moot, Search
+    from moot.ports.entry_point import Moot
+    from moot.ports.finding import Line, Search
 
 STYLES = {"completed": "green", "running": "cyan", "paused": "yellow", "failed": "red"}
 LISTED = ("id", "motion", "title", "tags", "archived", "format", "status", "stage", "round",
@@ -67,7 +68,7 @@ def list_(
 ) -> None:
     """List the newest debates."""
     from moot.core import labels
-    from moot.ports import Search
+    from moot.ports.finding import Search
 
     statuses, on_air = _statuses(status or [])
     search = Search(

@@ -21,7 +21,8 @@ from moot.core.status import FINAL
 from moot.core.voices import UNDERSTUDY
 from moot.errors import InputError, MootError, StateError
 from moot.models.providers import VENDORS
-from moot.ports import Moot, ProviderStatus
+from moot.ports.available_models import ProviderStatus
+from moot.ports.entry_point import Moot
 from moot.render import cost
 from moot.wire import codec
 

@@ -10,7 +10,8 @@ from moot.cli.ask import Json, ask, print_json
 from moot.errors import InputError
 
 if TYPE_CHECKING:
-    from moot.ports import Moot, Offer, Offers
+    from moot.ports.available_models import Offer, Offers
+    from moot.ports.entry_point import Moot
 
 MOST = 20
 """Models of each provider that are listed, unless more are asked for."""

@@ -9,7 +9,7 @@ from moot.errors import InputError
 
 if TYPE_CHECKING:
     from moot.outcome.calibration import Calibration, Hindsight
-    from moot.ports import Moot
+    from moot.ports.entry_point import Moot
 
 
 def register(app: typer.Typer) -> None:

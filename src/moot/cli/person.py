@@ -9,7 +9,7 @@ from moot.cli.target import say
 from moot.core.debate import Debate
 from moot.core.form import Asked
 from moot.errors import InputError, StateError
-from moot.ports import Moot
+from moot.ports.entry_point import Moot
 
 
 async def carried(moot: Moot, debate_id: str, view: View) -> Debate:

@@ -19,7 +19,7 @@ from moot.errors import InputError
 
 if TYPE_CHECKING:
     from moot.core.course import Plan
-    from moot.ports import Moot
+    from moot.ports.entry_point import Moot
 
 
 def register(app: typer.Typer) -> None:

@@ -14,7 +14,8 @@ from moot.errors import InputError
 if TYPE_CHECKING:
     from moot.core.debate import Debate, Turn
     from moot.core.format import Format
-    from moot.ports import FormatProblem, Moot
+    from moot.ports.entry_point import Moot
+    from moot.ports.inputs import FormatProblem
 
 OFF = (
     "The council is switched off {} (MOOT_DISABLED_FORMATS), so its records are not shown; they "

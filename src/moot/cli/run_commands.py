@@ -36,7 +36,7 @@ from moot.errors import InputError
 if TYPE_CHECKING:
     from moot.core.course import Plan
     from moot.core.debate import Debate
-    from moot.ports import Moot
+    from moot.ports.entry_point import Moot
 
 STANDARD = "standard"
 Seconds = Annotated[float | None, typer.Option(help="5..120, default 35.")]

@@ -10,7 +10,7 @@ from moot.errors import InputError
 
 if TYPE_CHECKING:
     from moot.core.preferences import Preferences
-    from moot.ports import Moot
+    from moot.ports.entry_point import Moot
 
 
 def register(app: typer.Typer) -> None:

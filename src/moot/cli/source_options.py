@@ -10,7 +10,7 @@ from moot.cli.ask import ask, print_json, said
 
 if TYPE_CHECKING:
     from moot.core.course import Plan
-    from moot.ports import Moot
+    from moot.ports.entry_point import Moot
 
 SourceGiven = Annotated[
     list[str] | None,

@@ -26,7 +26,7 @@ from moot.cli.quiet import loading
 from moot.errors import InputError
 
 if TYPE_CHECKING:
-    from moot.ports import Moot
+    from moot.ports.entry_point import Moot
     from moot.stations.station import Conversation, Station
 
 stations = typer.Typer(no_args_is_help=True, help="The stations, and what is on them.")

@@ -12,7 +12,7 @@ from moot.cli.verdict_view import warn
 from moot.core.clean import visible
 from moot.core.debate import Debate
 from moot.core.status import FINAL
-from moot.ports import Moot
+from moot.ports.entry_point import Moot
 from moot.render.takeaways_text import Line, origin, sections
 
 PATIENCE = 120  # looks at a report that a model is writing elsewhere

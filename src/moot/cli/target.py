@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from moot.bootstrap import load_settings, open_service
 from moot.errors import InputError
-from moot.ports import Moot
+from moot.ports.entry_point import Moot
 from moot.settings import Settings, secret
 
 if TYPE_CHECKING:

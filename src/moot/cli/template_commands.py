@@ -7,7 +7,7 @@ import typer
 from moot.cli.ask import Id, Json, ask, print_json
 
 if TYPE_CHECKING:
-    from moot.ports import Moot
+    from moot.ports.entry_point import Moot
 
 app = typer.Typer(
     help="Saved set-ups for `moot run --template`: list, save, delete.",

@@ -1,4 +1,4 @@
-"""A moot elsewhere, over HTTP: `ports.Moot`, with the same types and errors as the engine's own."""
+"""A moot elsewhere, over HTTP: `Moot`, with the same types and errors as the engine's own."""
 
 import asyncio
 import json
@@ -29,7 +29,11 @@ from moot.core.templates import Template
 from moot.core.templates import check_id as check_template
 from moot.errors import ConflictError, InputError, StateError, StorageError
 from moot.outcome.calibration import Calibration, Hindsight
-from moot.ports import FormatProblem, Found, Line, Moot, Offers, Once, ProviderStatus, Search
+from moot.ports.available_models import Offers, ProviderStatus
+from moot.ports.debate_store import Once
+from moot.ports.entry_point import Moot
+from moot.ports.finding import Found, Line, Search
+from moot.ports.inputs import FormatProblem
 from moot.render import report_text
 from moot.render.export import Kind
 from moot.sources.reader import Document, Reader, documents_at

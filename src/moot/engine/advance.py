@@ -51,7 +51,11 @@ from moot.errors import (
     StateError,
     StorageError,
 )
-from moot.ports import Bus, Clock, Records, Speaker, Store
+from moot.ports.debate_files import Records
+from moot.ports.debate_store import Store
+from moot.ports.event_bus import Bus
+from moot.ports.instruments import Clock
+from moot.ports.model_call import Speaker
 
 log = logging.getLogger(__name__)
 

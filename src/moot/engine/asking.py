@@ -27,7 +27,10 @@ from moot.errors import (
     ProviderTimeoutError,
     StateError,
 )
-from moot.ports import Call, Clock, FollowupRow, Once, Records, Reply, Say, Speaker, Store
+from moot.ports.debate_files import Records
+from moot.ports.debate_store import FollowupRow, Once, Store
+from moot.ports.instruments import Clock
+from moot.ports.model_call import Call, Reply, Say, Speaker
 
 log = logging.getLogger(__name__)
 

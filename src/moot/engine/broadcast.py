@@ -17,16 +17,13 @@ from moot.engine.collection import Check, Collection, until_free
 from moot.engine.outdated import behind
 from moot.engine.saved_agents import Agents
 from moot.errors import InputError, MootError, NotFoundError, StateError
-from moot.ports import (
-    Bus,
-    Clock,
-    Dispatcher,
-    Formats,
-    ModelCard,
-    PreferencesStore,
-    Records,
-    StationStore,
-)
+from moot.ports.debate_files import Records
+from moot.ports.dispatcher import Dispatcher
+from moot.ports.event_bus import Bus
+from moot.ports.inputs import Formats, PreferencesStore
+from moot.ports.instruments import Clock
+from moot.ports.model_call import ModelCard
+from moot.ports.station_store import StationStore
 from moot.stations import airing, casting, slots
 from moot.stations.airing import Board, StationChange
 from moot.stations.station import Agent, Conversation, Programme, Station

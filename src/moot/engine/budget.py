@@ -14,7 +14,7 @@ from moot.core.schedule import Finish, Step, Wave
 from moot.engine.speaking import most
 from moot.errors import InputError
 from moot.outcome.stands import final_stands
-from moot.ports import ModelCard
+from moot.ports.model_call import ModelCard
 
 Most = Callable[[Step, Debate, int], Estimate]
 """What a step of a debate may take at the most, if it reads so many tokens more than were said."""

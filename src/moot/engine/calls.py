@@ -7,7 +7,7 @@ from typing import Any
 
 from moot.core.debate import Usage
 from moot.errors import ProviderError
-from moot.ports import Call
+from moot.ports.model_call import Call
 
 
 class Patience:

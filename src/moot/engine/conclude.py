@@ -19,7 +19,9 @@ from moot.errors import MootError, PacketError, StorageError
 from moot.outcome import packet
 from moot.outcome.result import result
 from moot.outcome.stands import silent
-from moot.ports import Clock, Records, Store
+from moot.ports.debate_files import Records
+from moot.ports.debate_store import Store
+from moot.ports.instruments import Clock
 from moot.render import packet_text
 
 

@@ -10,7 +10,9 @@ from moot.core.clean import one_line
 from moot.core.sources import MAX_SOURCES, MAX_TITLE, MAX_UPLOADS, Source
 from moot.core.times import iso
 from moot.errors import InputError
-from moot.ports import Clock, SourceReader, Store
+from moot.ports.debate_store import Store
+from moot.ports.inputs import SourceReader
+from moot.ports.instruments import Clock
 
 KEPT_SECONDS = 86_400.0
 """How long an upload waits for a debate that reads it."""

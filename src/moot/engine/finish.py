@@ -14,7 +14,8 @@ from moot.core.times import seconds
 from moot.core.voices import OWN, Cards, own_writer
 from moot.engine import failpoints
 from moot.errors import NotFoundError
-from moot.ports import GONE_SECONDS, Filed, Records, ReportRow, Store
+from moot.ports.debate_files import GONE_SECONDS, Filed, Records
+from moot.ports.debate_store import ReportRow, Store
 from moot.render.reading import Read, Reading
 
 log = logging.getLogger(__name__)

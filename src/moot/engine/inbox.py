@@ -3,7 +3,7 @@
 import asyncio
 
 from moot.core.events import Delta, Event
-from moot.ports import Bus
+from moot.ports.event_bus import Bus
 
 BACKLOG = 10_000
 """A listener further behind than this loses what it was sent; the log still has it."""

@@ -5,7 +5,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from moot.ports import Bus, Store
+from moot.ports.debate_store import Store
+from moot.ports.event_bus import Bus
 
 log = logging.getLogger(__name__)
 

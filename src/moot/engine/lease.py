@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moot.ports import Clock, Store
+from moot.ports.debate_store import Store
+from moot.ports.instruments import Clock
 
 log = logging.getLogger(__name__)
 

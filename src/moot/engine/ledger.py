@@ -12,7 +12,8 @@ from moot.core.status import RUNNABLE
 from moot.engine import publish
 from moot.engine.speaking import Run
 from moot.errors import MootError, StorageError
-from moot.ports import Bus, Store
+from moot.ports.debate_store import Store
+from moot.ports.event_bus import Bus
 
 
 class Ledger:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from moot.core import moves
 from moot.core.change import BehindError
 from moot.core.debate import Debate
-from moot.ports import Records
+from moot.ports.debate_files import Records
 
 
 async def behind(

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable
 
 from moot.core.events import Event, StatusChanged
-from moot.ports import Bus
+from moot.ports.event_bus import Bus
 
 log = logging.getLogger(__name__)
 

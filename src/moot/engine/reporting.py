@@ -34,7 +34,9 @@ from moot.errors import (
     StateError,
     StorageError,
 )
-from moot.ports import Call, Clock, Reply, ReportRow, ReportState, Speaker, Store
+from moot.ports.debate_store import ReportRow, ReportState, Store
+from moot.ports.instruments import Clock
+from moot.ports.model_call import Call, Reply, Speaker
 from moot.render import reading, report
 from moot.render.reading import Read, Reading, Unread
 

@@ -6,7 +6,8 @@ from typing import Any
 from moot.core.request import Normalize
 from moot.core.times import iso
 from moot.engine.collection import Check, Collection
-from moot.ports import Clock, StationStore
+from moot.ports.instruments import Clock
+from moot.ports.station_store import StationStore
 from moot.stations import casting
 from moot.stations.station import Agent
 from moot.wire import codec_station

@@ -72,30 +72,16 @@ from moot.outcome.calibration import (
 )
 from moot.outcome.result import packet_of, verdict_of
 from moot.outcome.stands import choices
-from moot.ports import (
-    Bundles,
-    Bus,
-    Clock,
-    Dispatcher,
-    Forget,
-    FormatProblem,
-    Formats,
-    Found,
-    Line,
-    Listener,
-    Moot,
-    Offers,
-    Once,
-    PreferencesStore,
-    ProviderStatus,
-    Records,
-    ReportRow,
-    Say,
-    Search,
-    Store,
-    TemplateStore,
-    Voices,
-)
+from moot.ports.available_models import Offers, ProviderStatus, Voices
+from moot.ports.debate_files import Bundles, Records
+from moot.ports.debate_store import Once, ReportRow, Store
+from moot.ports.dispatcher import Dispatcher
+from moot.ports.entry_point import Moot
+from moot.ports.event_bus import Bus, Forget, Listener
+from moot.ports.finding import Found, Line, Search
+from moot.ports.inputs import FormatProblem, Formats, PreferencesStore, TemplateStore
+from moot.ports.instruments import Clock
+from moot.ports.model_call import Say
 from moot.render.export import Kind, export
 
 ID_TRIES = 5

@@ -8,7 +8,8 @@ from moot.core.link import PREFIX, Link, check_seat
 from moot.core.times import iso
 from moot.engine.new_ids import new_link_id, new_secret
 from moot.errors import NotFoundError
-from moot.ports import Clock, Store
+from moot.ports.debate_store import Store
+from moot.ports.instruments import Clock
 
 MOST_CHARACTERS = 100
 """No token of ours is longer."""

@@ -13,7 +13,7 @@ from moot.core.change import Attempt, Change, Ended, FencedError
 from moot.core.clean import clean, visible
 from moot.core.debate import Debate, Participant, StepKey, Turn, Usage
 from moot.core.events import Delta, Speech
-from moot.core.limits import Estimate
+from moot.core.limits import WHOLE, Estimate
 from moot.core.prompts import Heard, Message
 from moot.core.retry import MAX_RETRIES
 from moot.core.schedule import Said, Step
@@ -33,7 +33,10 @@ from moot.errors import (
     ProviderTimeoutError,
     ProviderUnavailableError,
 )
-from moot.ports import WHOLE, Bus, Call, Clock, ModelCard, Reply, Say, Speaker, Store
+from moot.ports.debate_store import Store
+from moot.ports.event_bus import Bus
+from moot.ports.instruments import Clock
+from moot.ports.model_call import Call, ModelCard, Reply, Say, Speaker
 
 log = logging.getLogger(__name__)
 

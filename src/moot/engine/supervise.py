@@ -15,7 +15,10 @@ from moot.core.times import iso
 from moot.engine.finish import Filer
 from moot.engine.outdated import behind
 from moot.errors import MootError
-from moot.ports import Clock, Dispatcher, Records, Store, Unfinished
+from moot.ports.debate_files import Records
+from moot.ports.debate_store import Store, Unfinished
+from moot.ports.dispatcher import Dispatcher
+from moot.ports.instruments import Clock
 
 log = logging.getLogger(__name__)
 

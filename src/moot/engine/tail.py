@@ -5,7 +5,8 @@ import logging
 from collections.abc import Mapping
 
 from moot.errors import MootError
-from moot.ports import Bus, Store
+from moot.ports.debate_store import Store
+from moot.ports.event_bus import Bus
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,8 @@ from typing import Any
 from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.jury import SIDES
 from moot.outcome.calibration import Calibration
-from moot.ports import Moot, Search
+from moot.ports.entry_point import Moot
+from moot.ports.finding import Search
 
 _PAGE = 200
 _SIDES = {"pro": SIDES[0], "con": SIDES[1]}

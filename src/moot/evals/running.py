@@ -22,7 +22,8 @@ from moot.evals import arms, matching
 from moot.evals.arms import Arm
 from moot.evals.datasets import Dataset, Item
 from moot.evals.marking import given, is_right
-from moot.ports import Moot, Once
+from moot.ports.debate_store import Once
+from moot.ports.entry_point import Moot
 from moot.render.cost import UNKNOWN, about
 
 FORMS = 1

@@ -9,7 +9,8 @@ from moot.core.events import StatusChanged, TurnCommitted
 from moot.core.followups import Followup
 from moot.core.status import FINAL
 from moot.mcp.tool_shapes import Standing
-from moot.ports import Moot, Once
+from moot.ports.debate_store import Once
+from moot.ports.entry_point import Moot
 
 Tell = Callable[[int, int, str], Awaitable[None]]
 """Takes the turns that are done, how many there will be, and who has just spoken."""

@@ -1,5 +1,5 @@
 """The MCP server of a moot: its tools, its debates and records as resources, its formats as
-prompts. It knows `ports.Moot` alone, so it serves a home and a server elsewhere alike."""
+prompts. It knows `Moot` alone, so it serves a home and a server elsewhere alike."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -27,7 +27,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from moot.errors import MootError, NotFoundError
 from moot.mcp.tools import SCHEME, Tools, record_uri
-from moot.ports import Moot, Search
+from moot.ports.entry_point import Moot
+from moot.ports.finding import Search
 
 PATH = "/mcp"
 LISTED = 50

@@ -31,7 +31,9 @@ from moot.mcp.tool_shapes import (
     Standing,
     Waited,
 )
-from moot.ports import Moot, Once, Search
+from moot.ports.debate_store import Once
+from moot.ports.entry_point import Moot
+from moot.ports.finding import Search
 from moot.wire import codec
 
 SCHEME = "x-forwarded-proto"

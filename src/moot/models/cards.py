@@ -12,7 +12,7 @@ from typing import Any
 
 from moot.core.format import Effort
 from moot.models.providers import LOCAL, Vendor
-from moot.ports import ModelCard
+from moot.ports.model_call import ModelCard
 
 importing = threading.RLock()
 """Held while a part of pydantic-ai is imported: two threads inside one package's imports can meet

@@ -7,7 +7,7 @@ from time import perf_counter
 
 from moot.core.debate import NO_USAGE, Usage
 from moot.errors import ProviderError
-from moot.ports import Call, ModelCard, Reply, Say, Speaker
+from moot.ports.model_call import Call, ModelCard, Reply, Say, Speaker
 
 Note = Callable[[str, str, float, float | None, Usage], None]
 """Takes the model as it was asked for, the outcome, the seconds to the end, the seconds to the

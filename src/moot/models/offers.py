@@ -12,7 +12,8 @@ from moot.models.clients import key_of, url_of
 from moot.models.listing import OTHER, Client, Listed, Listing, Listings, has_list
 from moot.models.local.servers import Server
 from moot.models.providers import LOCAL, Providers, Vendor
-from moot.ports import ModelCard, Offer, Offers
+from moot.ports.available_models import Offer, Offers
+from moot.ports.model_call import ModelCard
 
 ALIKE = 0.7  # how much a name is like another that is meant by it
 NEAREST = 3

@@ -22,7 +22,7 @@ from pydantic_ai.tools import ToolDefinition
 from moot.core.limits import Thinking
 from moot.core.prompts import Message
 from moot.models.providers import Part, Vendor
-from moot.ports import Call
+from moot.ports.model_call import Call
 
 ANSWER = "answer"  # the name of a structured answer
 UNCOUNTED = "moot_uncounted"  # a setting of ours: the stream's tokens are not asked for

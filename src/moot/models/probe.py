@@ -17,7 +17,7 @@ from moot.errors import (
     ProviderRejectedError,
     ProviderTimeoutError,
 )
-from moot.ports import Call, Reply, Speaker
+from moot.ports.model_call import Call, Reply, Speaker
 from moot.wire.codec import bare_rules
 
 SECONDS = 25.0  # of silence in a call; thinking has its own beside them

@@ -29,7 +29,7 @@ from moot.models import failures, program_child
 from moot.models.failures import Failures, Said
 from moot.models.payload import in_words
 from moot.models.providers import Vendor
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 
 MAX_LINE = 4 << 20  # bytes of one event
 MAX_OUTPUT = 64 << 20  # bytes of all of them

@@ -41,7 +41,8 @@ from moot.models.providers import (
     split,
     then,
 )
-from moot.ports import Call, ModelCard, Offers, ProviderStatus, Reply, Say, Speaker
+from moot.ports.available_models import Offers, ProviderStatus
+from moot.ports.model_call import Call, ModelCard, Reply, Say, Speaker
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient

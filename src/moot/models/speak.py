@@ -36,7 +36,7 @@ from moot.models.decode import NOTHING, WIRES, Counts, Joined, Wire
 from moot.models.failures import Failures, interrupted
 from moot.models.payload import Thinking, in_words, prompt, settings, shape, takes_system, way
 from moot.models.providers import Part, Place, Vendor, then
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 
 _CLOSING_SECONDS = 0.2  # for a cancelled call to let go of its connection
 _TAIL_SECONDS = 1.0  # for a peer to hang up after its last word

@@ -16,7 +16,7 @@ from moot.core.debate import Debate, Participant, Turn, Usage
 from moot.core.followups import STAGE as ASK
 from moot.core.positions import names_none
 from moot.core.schedule import Step
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 
 LABEL = "local:understudy"
 Table = Mapping[str, Any]

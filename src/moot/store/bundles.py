@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, delete
 from moot.core.debate import Debate
 from moot.core.times import seconds
 from moot.errors import StateError
-from moot.ports import GONE_SECONDS
+from moot.ports.debate_files import GONE_SECONDS
 from moot.store import bundle, deletion, label_rows, reindex, runs
 from moot.store.bundle import Bundle
 from moot.store.query import Connection, Query, SqlDatabase

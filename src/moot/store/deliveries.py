@@ -13,7 +13,7 @@ from moot.core.debate import Debate
 from moot.core.events import StatusChanged
 from moot.core.status import FINAL
 from moot.errors import NotFoundError
-from moot.ports import Delivery
+from moot.ports.delivery_store import Delivery
 from moot.store import log, runs
 from moot.store.query import Connection, OnDatabase, Query, by, changing, keeping, reads, writes
 from moot.store.tables import deliveries, indexed

@@ -2,7 +2,7 @@
 
 from importlib import resources
 
-from moot.ports import Moot
+from moot.ports.entry_point import Moot
 from moot.wire import toml
 
 

@@ -25,7 +25,7 @@ from moot.core.format import digest
 from moot.errors import StorageError
 from moot.outcome.record import record_path
 from moot.outcome.result import result
-from moot.ports import Filed
+from moot.ports.debate_files import Filed
 from moot.render import packet_text, report, report_page, report_text, transcript
 from moot.render.layout import LAYOUT, LAYOUTS
 from moot.render.reading import Read, Reading, of_report

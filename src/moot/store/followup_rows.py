@@ -10,7 +10,7 @@ from moot.core.change import Attempt, Ended
 from moot.core.debate import Debate
 from moot.core.followups import Followup, step
 from moot.errors import NotFoundError
-from moot.ports import FollowupRow, Once
+from moot.ports.debate_store import FollowupRow, Once
 from moot.store import attempts, keys, runs
 from moot.store.query import Connection, Query, adding, by
 from moot.store.rows import picked, same, usage_of, usage_row

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from moot.core.format import Format, parse
 from moot.errors import InputError, NotFoundError
-from moot.ports import FormatProblem
+from moot.ports.inputs import FormatProblem
 
 _PACKAGE = resources.files("moot.formats")
 FIRST = ("standard", "classic", "custom", "duel", "council")

@@ -4,7 +4,7 @@ from sqlalchemy import bindparam, delete
 
 from moot.core.times import seconds
 from moot.errors import ConflictError
-from moot.ports import Once
+from moot.ports.debate_store import Once
 from moot.store.query import Connection, Query, adding, by
 from moot.store.tables import keys
 

@@ -15,7 +15,7 @@ from sqlalchemy import Text, bindparam, or_, select, text
 from moot.core.debate import Debate
 from moot.core.ids import ENDING, check_part
 from moot.core.prices import known
-from moot.ports import Found, Line, Search
+from moot.ports.finding import Found, Line, Search
 from moot.render.result_line import result_line
 from moot.store import label_rows, runs, said
 from moot.store.query import Connection, Query, any_of, can_hold, parts, planned_anew

@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, select, text
 from moot.core.debate import Turn
 from moot.core.events import Event, TurnCommitted
 from moot.errors import StorageError
-from moot.ports import Logged
+from moot.ports.debate_store import Logged
 from moot.store.query import Connection, Query, adding, any_of, by, parts
 from moot.store.rows import picked, same, usage_of, usage_row
 from moot.store.tables import events, runs, turns

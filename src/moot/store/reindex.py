@@ -22,7 +22,7 @@ from moot.core.ids import check_id
 from moot.core.status import FINAL, RUNNABLE
 from moot.errors import DuplicateError, MootError, StorageError
 from moot.outcome.result import result
-from moot.ports import ReportRow
+from moot.ports.debate_store import ReportRow
 from moot.render import packet_text, report
 from moot.render.layout import LAYOUT, LAYOUTS
 from moot.render.reading import Read, Reading, encode

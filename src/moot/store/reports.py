@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import bindparam, select, text
 
-from moot.ports import ReportRow
+from moot.ports.debate_store import ReportRow
 from moot.render import reading
 from moot.store import runs
 from moot.store.query import Connection, Query, any_of, by, keeping, parts

@@ -15,7 +15,7 @@ from moot.core.debate import Cursor, Debate, Decision, Participant, Phase, StepK
 from moot.core.format import Format, from_json, to_json
 from moot.core.ids import number as place_of
 from moot.errors import NotFoundError
-from moot.ports import Held, Unfinished
+from moot.ports.debate_store import Held, Unfinished
 from moot.store import search, source_rows
 from moot.store.query import Connection, Query, adding, any_of, by, changing, keeping, parts
 from moot.store.rows import picked, same, usage_of, usage_row

@@ -12,7 +12,7 @@ from moot.core.change import Change
 from moot.core.debate import Debate
 from moot.core.times import iso
 from moot.errors import ConflictError, DuplicateError, NotFoundError
-from moot.ports import Once
+from moot.ports.debate_store import Once
 from moot.stations.airing import Board, StationChange, shortage
 from moot.stations.station import Agent, Conversation, Station
 from moot.store import keys, runs

@@ -6,7 +6,7 @@ from pathlib import Path
 from moot.core.change import Change, SaidAlreadyError
 from moot.core.debate import Debate, Turn
 from moot.errors import DuplicateError
-from moot.ports import FollowupRow, Once, ReportRow
+from moot.ports.debate_store import FollowupRow, Once, ReportRow
 from moot.render.reading import Read
 from moot.store import (
     attempts,

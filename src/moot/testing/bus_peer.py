@@ -22,7 +22,7 @@ from typing import Any, ParamSpec, TypeVar
 from moot.core.debate import NO_USAGE, Turn
 from moot.core.events import Delta, Event, Speech, StatusChanged, TurnCommitted
 from moot.core.status import Status
-from moot.ports import Bus
+from moot.ports.event_bus import Bus
 
 PATIENCE = 60.0  # seconds
 Make = Callable[[], Bus]

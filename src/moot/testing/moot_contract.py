@@ -23,7 +23,10 @@ from moot.errors import (
     ProviderError,
     StateError,
 )
-from moot.ports import Call, Moot, Once, Reply, Say, Search, Speaker
+from moot.ports.debate_store import Once
+from moot.ports.entry_point import Moot
+from moot.ports.finding import Search
+from moot.ports.model_call import Call, Reply, Say, Speaker
 from moot.render.export import KINDS
 from moot.stations.station import Brought
 from moot.testing.bus_peer import in_loop

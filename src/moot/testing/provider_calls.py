@@ -12,12 +12,13 @@ from typing import Any, cast
 import pytest
 
 from moot.core.debate import Debate
+from moot.core.limits import WHOLE
 from moot.core.prompts import Message
 from moot.core.schedule import Step
 from moot.errors import ProviderError
 from moot.models.providers import VENDORS, Providers
 from moot.models.router import Router
-from moot.ports import WHOLE, Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 from moot.testing.bus_peer import PATIENCE
 from moot.testing.wires.wire_server import Request, Wire
 

@@ -14,7 +14,7 @@ from moot.core.jury import SIDES
 from moot.evals.datasets import LETTERS, Item
 from moot.evals.marking import read
 from moot.models.understudy import Understudy
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 
 
 @dataclass(frozen=True, slots=True)

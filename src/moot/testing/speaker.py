@@ -6,7 +6,7 @@ from collections.abc import Callable
 from moot.core.debate import Usage
 from moot.core.format import Effort
 from moot.errors import ProviderError
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 
 _USAGE = Usage(10, 5, 0.001)
 Script = Callable[[Call], str | Reply | ProviderError]

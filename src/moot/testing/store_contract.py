@@ -20,7 +20,8 @@ from moot.core.request import build
 from moot.core.schedule import Step
 from moot.core.status import STATUSES, Status
 from moot.errors import ConflictError, NotFoundError
-from moot.ports import Found, Once, ReportRow, Search
+from moot.ports.debate_store import Once, ReportRow
+from moot.ports.finding import Found, Search
 from moot.render.reading import Point, Reading
 from moot.store import attempts, indexing, keys, lists, log, reports, runs, tables
 from moot.store.query import Connection, Query

@@ -12,7 +12,8 @@ import httpx2
 
 from moot.core.times import iso
 from moot.errors import InputError, MootError
-from moot.ports import Clock, Deliveries, Delivery
+from moot.ports.delivery_store import Deliveries, Delivery
+from moot.ports.instruments import Clock
 from moot.webhooks.receivers import Receiver, load
 from moot.wire import codec, signature
 

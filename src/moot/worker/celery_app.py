@@ -17,7 +17,7 @@ from moot.bootstrap import broker, new_loop, open_service
 from moot.dispatch.celery import WAVE
 from moot.engine.service import Service
 from moot.metrics import Metrics
-from moot.ports import Speaker
+from moot.ports.model_call import Speaker
 from moot.settings import Settings
 from moot.worker import figures
 from moot.worker.pool import LoopPool

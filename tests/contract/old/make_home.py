@@ -32,7 +32,8 @@ from moot.core.debate import Usage
 from moot.engine.service import Service
 from moot.errors import ProviderError, ProviderRateLimitError, ProviderRefusedError
 from moot.models.understudy import Understudy
-from moot.ports import Call, Once, Reply, Say
+from moot.ports.debate_store import Once
+from moot.ports.model_call import Call, Reply, Say
 from moot.settings import Settings
 from moot.store import schema, search
 from moot.testing.speaker import ScriptedSpeaker, plain

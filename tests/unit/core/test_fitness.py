@@ -12,7 +12,7 @@ from moot.core.format import Effort
 from moot.core.prompts import Heard
 from moot.core.voices import UNDERSTUDY
 from moot.errors import InputError
-from moot.ports import ModelCard
+from moot.ports.model_call import ModelCard
 
 HINDI = "क्या स्कूलों को स्मार्टफ़ोन पर प्रतिबंध लगाना चाहिए?"
 DUEL = debate_of("duel", "Ada Ben")

@@ -13,7 +13,7 @@ from moot.core.debate import Debate
 from moot.core.forecast import Amounts, Counts, forecast
 from moot.core.format import parse
 from moot.core.request import build
-from moot.ports import ModelCard
+from moot.ports.model_call import ModelCard
 
 NONE = Counts(0, 0, 0)
 

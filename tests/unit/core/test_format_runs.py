@@ -31,7 +31,7 @@ from moot.engine import conclude
 from moot.errors import InputError
 from moot.models.understudy import Understudy
 from moot.outcome.stands import choices, silent
-from moot.ports import Call
+from moot.ports.model_call import Call
 from moot.settings import Settings
 from moot.store import files
 from moot.wire import codec

@@ -10,7 +10,7 @@ from moot.core.course import plan as course
 from moot.core.debate import Cursor, Debate
 from moot.core.format import parse
 from moot.core.schedule import END, Step, Wave
-from moot.ports import ModelCard
+from moot.ports.model_call import ModelCard
 
 AT = "2026-11-15T12:00:00.000Z"
 

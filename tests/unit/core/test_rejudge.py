@@ -15,7 +15,7 @@ from moot.core.events import TurnCommitted
 from moot.core.format import from_json, parse, to_json
 from moot.core.schedule import Wave
 from moot.errors import InputError
-from moot.ports import ModelCard
+from moot.ports.model_call import ModelCard
 
 AT = "2026-11-16T12:00:00.000Z"
 OWN = """name = "mine"

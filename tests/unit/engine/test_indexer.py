@@ -13,7 +13,9 @@ from moot.bus.memory import MemoryBus
 from moot.core.debate import Debate
 from moot.engine.indexer import REST, Indexer
 from moot.errors import StorageError
-from moot.ports import Call, Search, Store
+from moot.ports.debate_store import Store
+from moot.ports.finding import Search
+from moot.ports.model_call import Call
 from moot.settings import Settings
 from moot.store import schema
 from moot.testing.speaker import ScriptedSpeaker

@@ -11,7 +11,7 @@ import pytest
 
 from moot.engine import lease
 from moot.engine.lease import Keeper, is_dead, owner_name
-from moot.ports import Held, Store
+from moot.ports.debate_store import Held, Store
 from moot.testing import virtual
 from moot.testing.virtual import FrozenClock
 

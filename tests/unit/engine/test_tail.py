@@ -11,7 +11,7 @@ from moot.core.events import Delta, Event, StatusChanged
 from moot.engine import tail as module
 from moot.engine.tail import Tail
 from moot.errors import StorageError
-from moot.ports import Logged, Store
+from moot.ports.debate_store import Logged, Store
 from moot.testing import virtual
 
 AT_ONCE = 0.002  # in virtual time: what needs no wait

@@ -10,7 +10,7 @@ from moot.core.prompts import Message
 from moot.core.schedule import Step
 from moot.errors import ProviderError, ProviderRateLimitError, ProviderTimeoutError
 from moot.models.metered import MeteredSpeaker
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 
 USAGE = Usage(10, 5, 0.001, calls=1)
 CALL = Call(

@@ -26,7 +26,7 @@ from moot.models.endpoints import FILE, load
 from moot.models.local.servers import LocalServer, Server
 from moot.models.providers import VENDORS, Providers, shown, with_path
 from moot.models.router import Router
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 
 KEY = "sk-canary-91c2"
 

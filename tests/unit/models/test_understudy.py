@@ -31,7 +31,7 @@ from moot.core.schedule import Step
 from moot.models.understudy import LABEL, POINTS, Understudy, compose
 from moot.outcome.consensus import consensus
 from moot.outcome.stands import choices
-from moot.ports import Call, ModelCard, Reply
+from moot.ports.model_call import Call, ModelCard, Reply
 from moot.settings import Settings
 
 ROLES = ("Proponent", "Critic", "Analyst", "Synthesizer", "Judge")

@@ -26,7 +26,7 @@ from moot.core.debate import NO_USAGE, Debate, Decision, Participant, Turn, Usag
 from moot.core.times import iso
 from moot.engine.service import Service
 from moot.errors import ProviderUnavailableError
-from moot.ports import Call
+from moot.ports.model_call import Call
 from moot.render import transcript
 from moot.render.extract import plain_key, split, words_in
 from moot.render.report import report

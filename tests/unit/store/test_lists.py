@@ -14,7 +14,8 @@ from moot.core import verbs
 from moot.core.change import Change
 from moot.core.debate import Debate
 from moot.errors import ConflictError, DuplicateError
-from moot.ports import Once, Search
+from moot.ports.debate_store import Once
+from moot.ports.finding import Search
 from moot.store import indexing, keys, lists, runs, schema, tables
 from moot.store.database import Database, connect
 from moot.store.query import Connection

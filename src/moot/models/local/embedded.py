@@ -21,7 +21,8 @@ from moot.models.local.llama import Child, Llama, installed, window
 from moot.models.local.small import retold
 from moot.models.local.weights import NONE, Model, Shelf
 from moot.models.providers import LOCAL, VENDORS
-from moot.ports import Call, ModelCard, ProviderStatus, Reply, Say
+from moot.ports.available_models import ProviderStatus
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 
 if TYPE_CHECKING:
     from moot.models.clients import Clients

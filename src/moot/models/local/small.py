@@ -17,7 +17,7 @@ from moot.core.prompts import Message
 from moot.core.schedule import Step
 from moot.core.writing import CJK, clipped
 from moot.models.local.openings import opening, tongue
-from moot.ports import Call
+from moot.ports.model_call import Call
 
 _HEARD = 3  # turns that a speaker is told of
 _CLIPPED = 35  # words of each

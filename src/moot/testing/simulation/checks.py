@@ -9,7 +9,7 @@ from moot.core import depth, schedule
 from moot.core.debate import HUMAN, Cursor, StepKey
 from moot.core.events import Event, TurnCommitted
 from moot.errors import MootError
-from moot.ports import Call
+from moot.ports.model_call import Call
 from moot.store import log, reindex, runs
 from moot.store.files import Folder
 from moot.testing.simulation.records import transcript

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from moot.core.events import Delta, TurnCommitted
 from moot.engine.service import Service
 from moot.errors import MootError, StorageError
-from moot.ports import Once
+from moot.ports.debate_store import Once
 from moot.testing.simulation.checks import NUMBERED
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from moot.core.debate import Debate, Turn
 from moot.core.events import Event
-from moot.ports import Filed
+from moot.ports.debate_files import Filed
 from moot.render.reading import Read, Reading
 from moot.store.files import Folder
 

@@ -17,7 +17,7 @@ from moot.errors import (
     ProviderUnavailableError,
 )
 from moot.models.understudy import Understudy
-from moot.ports import Call, ModelCard, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 
 if TYPE_CHECKING:
     from moot.testing.simulation.process import Process

@@ -19,7 +19,7 @@ from pydantic import SecretStr
 from moot.core.times import stamp
 from moot.engine.service import Service
 from moot.errors import MootError
-from moot.ports import Call
+from moot.ports.model_call import Call
 from moot.settings import Settings
 from moot.store.reindex import reindex
 from moot.testing.simulation.backend import Backend, FileBackend, PostgresBackend

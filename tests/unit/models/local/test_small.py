@@ -31,7 +31,7 @@ from moot.core.schedule import Step
 from moot.models.local import openings, small
 from moot.models.local.openings import opening, tongue
 from moot.models.local.small import retold
-from moot.ports import Call
+from moot.ports.model_call import Call
 from moot.store.formats import FormatFiles
 
 WINDOW = 8_192
