@@ -20,7 +20,7 @@ from moot.core.events import StatusChanged
 from moot.core.phases import phases
 from moot.core.prompts import Heard
 from moot.core.schedule import Wave
-from moot.engine import service as service_module
+from moot.engine import making
 from moot.engine.budget import Purse, check_budget
 from moot.engine.service import Service
 from moot.engine.speaking import Run, Voice
@@ -218,7 +218,7 @@ def test_a_budget_is_refused_if_nobody_could_speak_and_only_then(
                     )
                 assert len((await service.find()).debates) == 1 + len(seen)
                 with monkeypatch.context() as unguarded:
-                    unguarded.setattr(service_module, "check_budget", lambda *_: None)
+                    unguarded.setattr(making, "check_budget", lambda *_: None)
                     over = await held(service, format_, limits={limit: smallest - 2 * step})
                 assert not [turn for turn in over.turns if turn.kind != "summary"]
                 seen.extend((over, over))

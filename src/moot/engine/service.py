@@ -1,53 +1,47 @@
 """The engine behind `Moot`: what a person can ask, and what servers and workers need beside."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from moot.core import (
     course,
     fitness,
     followups,
-    fork,
     labels,
     moves,
-    rejudge,
-    request,
     templates,
     verbs,
     voices,
 )
 from moot.core.change import Change
-from moot.core.clean import visible
-from moot.core.debate import HUMAN, Debate, Turn
-from moot.core.depth import asked as audit_share
+from moot.core.debate import Debate, Turn
 from moot.core.effort import BETWEEN, bare
 from moot.core.events import Delta, Event, TurnCommitted
 from moot.core.followups import Followup
-from moot.core.form import Asked, step_of
+from moot.core.form import Asked
 from moot.core.format import Format
 from moot.core.ids import check_id
 from moot.core.link import check_seat
 from moot.core.preferences import Preferences
-from moot.core.quoting import Shelf
-from moot.core.rerun import again
 from moot.core.sources import Source
 from moot.core.status import FINAL, POSSIBLE
 from moot.core.templates import Template
 from moot.core.times import iso
-from moot.engine import publish
+from moot.engine import decided, publish
 from moot.engine.advance import Advancer
 from moot.engine.asking import Asker
 from moot.engine.broadcast import Stations
-from moot.engine.budget import check_budget
-from moot.engine.documents import Sources, named
-from moot.engine.filling import asked_of, fill
+from moot.engine.documents import Sources
+from moot.engine.filling import asked_of, spoken, turn_of
 from moot.engine.finish import Filer, at_rest
 from moot.engine.inbox import Subscription
 from moot.engine.indexer import Indexer
 from moot.engine.lease import Keeper
+from moot.engine.making import Maker
+from moot.engine.model_choice import chosen, doubtful
+from moot.engine.offspring import Offspring
 from moot.engine.outdated import behind
 from moot.engine.reporting import Reporter
 from moot.engine.saved_agents import Agents
@@ -56,9 +50,7 @@ from moot.engine.supervise import Supervisor
 from moot.engine.tail import Tail
 from moot.errors import (
     WARN_FILES_AHEAD,
-    DuplicateError,
     InputError,
-    NotFoundError,
     StateError,
     StorageError,
 )
@@ -70,8 +62,6 @@ from moot.outcome.calibration import (
     calibration,
     forecasts,
 )
-from moot.outcome.result import packet_of, verdict_of
-from moot.outcome.stands import choices
 from moot.ports.available_models import Offers, ProviderStatus, Voices
 from moot.ports.debate_files import Bundles, Records
 from moot.ports.debate_store import Once, ReportRow, Store
@@ -84,7 +74,6 @@ from moot.ports.instruments import Clock
 from moot.ports.model_call import Say
 from moot.render.export import Kind, export
 
-ID_TRIES = 5
 POLL_SECONDS = 0.5
 """How often a follower looks into the log for what other processes committed."""
 
@@ -146,8 +135,12 @@ class Service(Moot):
         self._templates = templates
         self._library = library
         self._indexer = indexer
-        self._new_id = new_id
         self._replay = replay
+        self._maker = Maker(
+            store, records, bus, dispatcher, clock, formats, voices, preferences, agents, library,
+            new_id,
+        )  # fmt: skip
+        self._offspring = Offspring(self._maker)
         self._links = Sharing(store, clock, self.get)
         self._closed = False
         dispatcher.start(self._advance)
@@ -209,150 +202,18 @@ class Service(Moot):
             "allow_secrets": allow_secrets, "allow_unpriced": allow_unpriced,
         }  # fmt: skip
         called = labels.title(title or ""), labels.tags(tags)
-        return await self._create_free(asked, _given(asked), start=start, once=once, called=called)
+        return await self._maker.create(asked, start=start, once=once, called=called)
 
     async def council(
         self, asked: Mapping[str, Any], *, start: bool = True, once: Once | None = None
     ) -> Debate:
-        self._formats.get("council")  # raises NotFoundError if it is switched off
-        try:
-            wanted: dict[str, Any] = {**request.council(asked), "format": "council"}
-            bent = await self._bent(wanted["participants"])
-
-            def normalize(model: str) -> tuple[str, str | None]:
-                return bent.get(model) or self._voices.normalize(model)
-
-            given = {**asked, **_named_sources(asked)}
-            return await self._create_free(wanted, given, normalize, start=start, once=once)
-        except InputError as error:  # in the words of the request
-            field = (error.field or "").removeprefix("limits.")
-            if error.message.startswith("The motion"):
-                field = "problem"
-            raise InputError(error.message.replace("The motion", "The problem"), field) from None
-
-    async def _bent(self, seats: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str | None]]:
-        """The models of a council's request, with a warning if a provider is not known."""
-        bent: dict[str, tuple[str, str | None]] = {}
-        for place, seat in enumerate(seats):
-            if seat["model"] and seat["model"].strip().lower() != HUMAN:
-                try:
-                    bent[seat["model"]] = await self._voices.bend(seat["model"])
-                except InputError as error:
-                    raise InputError(error.message, f"participants[{place}].model_name") from None
-        return bent
+        return await self._maker.council(asked, start=start, once=once)
 
     async def plan(self, asked: Mapping[str, Any]) -> course.Plan:
-        wanted = {"format": "standard", "participants": (), "limits": None, **asked}
-        for name in ("start", "title", "tags"):
-            wanted.pop(name, None)
-        return await self._planned(await self._built(wanted, _given(asked), self._voices.normalize))
+        return await self._maker.plan(asked)
 
     async def plan_of(self, debate_id: str) -> course.Plan:
-        return await self._planned(await self.get(debate_id))
-
-    async def _planned(self, debate: Debate) -> course.Plan:
-        return await asyncio.to_thread(course.plan, debate, self._voices.card)
-
-    async def _create_free(
-        self,
-        asked: Mapping[str, Any],
-        received: Mapping[str, Any],
-        normalize: request.Normalize | None = None,
-        *,
-        start: bool,
-        once: Once | None,
-        called: tuple[str, tuple[str, ...]] = ("", ()),
-    ) -> Debate:
-        async def build() -> Debate:
-            made = await self._built(asked, received, normalize or self._voices.normalize)
-            return made.but(title=called[0], tags=called[1])
-
-        return await self._make(
-            build,
-            lambda row: verbs.open_(row, start, row.created_at),
-            start=start,
-            once=once,
-        )
-
-    async def _make(
-        self,
-        build: Callable[[], Awaitable[Debate]],
-        open_: Callable[[Debate], Change],
-        *,
-        start: bool,
-        once: Once | None,
-    ) -> Debate:
-        """Make a debate under an id that nobody else has."""
-        for _ in range(ID_TRIES):
-            debate = await build()
-            await asyncio.to_thread(self._records.check)
-            with suppress(DuplicateError):
-                change = await self._store.create(debate, open_, once)
-                publish.tell(self._bus, change.events[-1:])  # a fork's log is not news but its end
-                if start and change.debate.id == debate.id:
-                    self._dispatcher.dispatch(change.debate)
-                return change.debate
-        raise StorageError("No free id was found for the debate. Try again.")
-
-    async def _built(
-        self, asked: Mapping[str, Any], received: Mapping[str, Any], normalize: request.Normalize
-    ) -> Debate:
-        wanted = dict(asked)
-        try:
-            rules = self._formats.get(wanted.pop("format"))
-        except NotFoundError as error:  # the request is wrong, not its address
-            raise InputError(error.message, error.field) from None
-        seats = wanted["participants"] or ()
-        wanted["participants"] = [await self._seat(seat, at) for at, seat in enumerate(seats)]
-        if wanted.get("host") is not None:
-            wanted["host"] = await self._seat(wanted["host"])
-        wanted["sources"] = await self._library.read(
-            wanted.get("sources") or (),
-            allow_secrets=request.allowed(wanted.pop("allow_secrets", None), "allow_secrets"),
-        )
-        wanted["audit"] = audit_share(wanted.pop("depth", None), wanted.get("audit"))
-        wanted["limits"] = self._preferences.get().limits_of(wanted["limits"])
-        if wanted.pop("allow_unpriced", False):
-            wanted["limits"]["allow_unpriced"] = True
-        if any(map(_is_local, (*_named(wanted), *self._voices.defaults()))):
-            await self._voices.look()  # so that it is known what the model that speaks can do
-        wrong = await self._voices.wrong([*_named(wanted), *self._voices.defaults()])
-        now = self._clock.now()
-
-        def build() -> Debate:
-            made = request.build(
-                **wanted,
-                debate_id=self._new_id(now),
-                at=iso(now),
-                rules=rules,
-                default_model=self._voices.defaults(),
-                normalize=_spelt(normalize, wrong),
-                received=received,
-                cards=self._voices.card,
-                writer=self._voices.writer,
-            )
-            check_budget(made, self._voices.card)
-            fitness.check(made, self._voices.card)
-            return made
-
-        return await asyncio.to_thread(build)  # the first card of a vendor loads its price list
-
-    async def _seat(self, seat: Mapping[str, Any], place: int | None = None) -> Mapping[str, Any]:
-        """A seat for a saved agent, as it is now; what is given beside it wins."""
-        given = {name: value for name, value in seat.items() if value is not None}
-        if "agent" not in given:
-            return seat
-        field = "host.agent" if place is None else f"participants[{place}].agent"
-        try:
-            agent = await self._agents.get(given.pop("agent"))
-        except InputError as error:
-            raise InputError(error.message, field) from None
-        known: dict[str, Any] = {"name": agent.name, "bio": agent.bio}
-        if agent.model:
-            known["model"] = agent.model
-        if agent.stance != "neutral" and place is not None:
-            known["stance"] = agent.stance
-        return {**known, **given}
+        return await self._maker.planned(await self.get(debate_id))
 
     async def upload(
         self, name: str, data: bytes, *, title: str = "", allow_secrets: bool = False
@@ -402,17 +263,12 @@ class Service(Moot):
                 lambda row, at: verbs.retry(row, None, None, at, max_turn_seconds),
                 go=True,
             )
-        canonical, _ = self._voices.normalize(model)
-        models = [bare(one) for one in voices.choices(canonical)]
-        if wrong := await self._voices.wrong(models):
-            raise InputError(next(iter(wrong.values())), "model")
-        if any(map(_is_local, models)):
-            await self._voices.look()
+        canonical, models = await chosen(model, self._voices)
         found = await asyncio.to_thread(lambda: {one: self._voices.card(one) for one in models})
 
         def move(row: Debate, at: str) -> Change:
             failed = row.failure and row.failure.actor
-            doubt = _doubt(row, canonical, found.__getitem__) if failed else None
+            doubt = doubtful(row, canonical, found.__getitem__) if failed else None
             change = verbs.retry(row, canonical, doubt, at, max_turn_seconds, found.__getitem__)
             fitness.check(change.debate, lambda one: found[bare(one)], failed)
             return change
@@ -433,25 +289,13 @@ class Service(Moot):
         note: bool = False,
         once: Once | None = None,
     ) -> Debate:
-        # Whoever speaks while it is a seat's turn means that turn, even if others come first.
         there = await self.get(debate_id)
-        meant = seat
-        if note and (seat is not None or answer is not None):
-            raise InputError("A note is nobody's turn: it has neither a seat nor fields.", "note")
-        if step is not None and seat is None:
-            raise InputError("A step is of a seat: name the seat, too.", "step")
-        if meant is None and there.waiting_for and not note:
-            own = step_of(there, there.waiting_for)
-            meant = there.waiting_for if answer or (own and own.answer == "text") else None
-        if step is None and meant and (own := step_of(there, meant)):
-            step = own.id
+        meant, step = turn_of(there, seat, step, answer, note=note)
         words, data, wrong = text, None, None
         try:
-            if answer is None:
-                words = await self._quoted(there, text)
-            else:
-                turns = await self._store.turns(there.id)
-                words, data = await fill(there, meant, answer, text, turns)
+            words, data = await spoken(
+                there, meant, text, answer, lambda: self._store.turns(there.id)
+            )
         except (InputError, StateError) as error:
             wrong = error  # told in the move: what came before with the same key is not wrong
 
@@ -471,13 +315,6 @@ class Service(Moot):
             check_seat(debate, seat)
         return await asked_of(debate, seat, await self._store.turns(debate_id))
 
-    async def _quoted(self, debate: Debate, text: str) -> str:
-        """What a person says, with each quote in it that fails marked, as anybody's is."""
-        if not debate.rules.checks_quotes:
-            return text
-        said = {turn.number: [turn.text] for turn in await self._store.turns(debate.id)}
-        return str(Shelf(debate.sources, said).checked(visible(text)).value)
-
     async def rejudge(
         self,
         debate_id: str,
@@ -486,26 +323,7 @@ class Service(Moot):
         once: Once | None = None,
     ) -> Debate:
         judged = await self._unspoilt(debate_id)
-        events = await self._whole_log(judged)
-        said = rejudge.heard(judged, _turns(events))
-        normalize = await self._known({"jury": jury})
-
-        async def build() -> Debate:
-            now = self._clock.now()
-            made = rejudge.rejudged(
-                judged, said, jury, debate_id=self._new_id(now), at=iso(now),
-                default_model=self._voices.defaults(), normalize=normalize,
-                cards=self._voices.card,
-            )  # fmt: skip
-            if not choices(made, said).options:
-                raise StateError("Nobody took a position in this debate: there is no choice.")
-            fitness.check(made, self._voices.card)
-            return made
-
-        def open_(row: Debate) -> Change:
-            return rejudge.open_(row, said, events, row.created_at)
-
-        return await self._make(build, open_, start=True, once=once)
+        return await self._offspring.rejudge(judged, jury, once)
 
     async def fork(
         self,
@@ -516,49 +334,7 @@ class Service(Moot):
         once: Once | None = None,
     ) -> Debate:
         known = await self._unspoilt(debate_id)
-        wanted = dict(changes or {})
-        more = await self._library.read(
-            wanted.get("sources") or (),
-            allow_secrets=request.allowed(wanted.pop("allow_secrets", None), "allow_secrets"),
-        )
-        wanted |= _named_sources(wanted)
-        normalize = await self._known(wanted)
-
-        def make(said: Sequence[Turn], **new: Any) -> Debate:
-            made = fork.forked(known, said, wanted, sources=more, normalize=normalize, **new)
-            return made.but(tags=known.tags)
-
-        return await self._part(known, after, make, once)
-
-    async def _known(self, asked: Mapping[str, Any]) -> request.Normalize:
-        """How models are spelt, once it is known what those that are named can do. One that is
-        known to be misspelt is refused."""
-        models = _named(asked)
-        if any(map(_is_local, (*models, *self._voices.defaults()))):
-            await self._voices.look()
-        return _spelt(self._voices.normalize, await self._voices.wrong(models))
-
-    async def _part(
-        self, known: Debate, after: int, make: Callable[..., Debate], once: Once | None
-    ) -> Debate:
-        """A debate that `make` begins with the first turns of another."""
-        events = await self._whole_log(known)
-        said = fork.shared(_turns(events), after)
-
-        async def build() -> Debate:
-            now = self._clock.now()
-            made = make(
-                said, debate_id=self._new_id(now), at=iso(now),
-                default_model=self._voices.defaults(), cards=self._voices.card,
-            )  # fmt: skip
-            check_budget(made, self._voices.card)
-            fitness.check(made, self._voices.card)
-            return made
-
-        def open_(row: Debate) -> Change:
-            return fork.open_(row, said, events, row.created_at)
-
-        return await self._make(build, open_, start=True, once=once)
+        return await self._offspring.fork(known, after, changes, once)
 
     async def ask(
         self,
@@ -576,11 +352,7 @@ class Service(Moot):
             model = own or self._voices.defaults()[0]
         if BETWEEN in model:
             raise InputError("One model answers: name one, without a second choice.", "model")
-        canonical, _ = self._voices.normalize(model)
-        if wrong := await self._voices.wrong([bare(canonical)]):
-            raise InputError(next(iter(wrong.values())), "model")
-        if _is_local(canonical):
-            await self._voices.look()
+        canonical, _ = await chosen(model, self._voices)
         answer = await self._asker.ask(debate, question, canonical, once, say)
         self._bus.touch(debate_id)
         return answer
@@ -590,24 +362,7 @@ class Service(Moot):
         return [row.followup for row in await self._store.followups(debate_id)]
 
     async def rerun(self, debate_id: str, *, once: Once | None = None) -> Debate:
-        known = await self._unspoilt(debate_id)
-        if known.forked_from:
-
-            def make(said: Sequence[Turn], **new: Any) -> Debate:
-                made = fork.again(known, said, normalize=self._voices.normalize, **new)
-                return made.but(title=known.title, tags=known.tags)
-
-            return await self._part(known, known.forked_from.seq, make, once)
-
-        async def build() -> Debate:
-            now = self._clock.now()
-            made = again(known, debate_id=self._new_id(now), at=iso(now))
-            return made.but(title=known.title, tags=known.tags)
-
-        def open_(row: Debate) -> Change:
-            return verbs.open_(row, True, row.created_at)
-
-        return await self._make(build, open_, start=True, once=once)
+        return await self._offspring.rerun(await self._unspoilt(debate_id), once)
 
     async def label(
         self,
@@ -672,21 +427,14 @@ class Service(Moot):
 
     async def packet(self, debate_id: str) -> dict[str, Any]:
         debate = await self.get(debate_id)
-        if debate.rules.result is None or not debate.rules.result.packet:
-            raise NotFoundError(_no_packet(debate), "id")
-        packet = await asyncio.to_thread(packet_of, debate, await self._store.turns(debate_id))
-        if packet is None and debate.status in FINAL:
-            raise StateError(f"This council is {debate.status} and came to no decision.")
-        if packet is None:
-            raise StateError(f"This council has not decided yet; it is {debate.status}.")
-        return packet
+        decided.check_packet(debate)
+        turns = await self._store.turns(debate_id)
+        return await asyncio.to_thread(decided.packet, debate, turns)
 
     async def verdict(self, debate_id: str) -> dict[str, Any]:
         debate = await self.get(debate_id)
-        found = await asyncio.to_thread(verdict_of, debate, await self._store.turns(debate_id))
-        if found is None:
-            raise NotFoundError(_no_verdict(debate), "id")
-        return found
+        turns = await self._store.turns(debate_id)
+        return await asyncio.to_thread(decided.verdict, debate, turns)
 
     async def note_outcome(self, debate_id: str, hindsight: Hindsight | None) -> Hindsight | None:
         if hindsight not in (None, *HINDSIGHTS):
@@ -960,19 +708,6 @@ class Service(Moot):
             raise StateError(str(wrong))
         return self._shown(debate)
 
-    async def _whole_log(self, debate: Debate) -> list[Event]:
-        """Its log as far as it went at least when it was read. Raises NotFoundError if the debate
-        was deleted meanwhile."""
-        found: list[Event] = []
-        while events := await self._store.events(debate.id, found[-1].seq if found else 0):
-            found += events
-        if len(found) < debate.last_seq:
-            await self._store.load(debate.id)
-            raise StorageError(
-                f"The log of {debate.id} has gaps. `moot replay` says what is wrong."
-            )
-        return found
-
     async def _file(self, debate: Debate) -> None:
         try:
             await self._filer.file(debate.id)
@@ -994,91 +729,3 @@ class Service(Moot):
 
     def _publish(self, change: Change) -> None:
         publish.tell(self._bus, change.events)
-
-
-def _turns(events: Sequence[Event]) -> list[Turn]:
-    return [event.turn for event in events if isinstance(event, TurnCommitted)]
-
-
-def _given(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What was said of a request, and not what was left out."""
-
-    def said(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            named = cast(Mapping[Any, Any], value)
-            return {name: said(one) for name, one in named.items() if one is not None}
-        if isinstance(value, list | tuple):
-            return [said(one) for one in cast(Sequence[Any], value)]
-        return value
-
-    told = {name: said(value) for name, value in asked.items() if value is not None}
-    told |= _named_sources(told)
-    kept = ("motion", "host", "jury")
-    return {name: value for name, value in told.items() if value or name in kept}
-
-
-def _named_sources(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The sources of a request as they are kept with it; their texts are kept by themselves."""
-    return {"sources": named(asked["sources"])} if asked.get("sources") else {}
-
-
-def _no_packet(debate: Debate) -> str:
-    if debate.forked_from or debate.jury:
-        return "This debate leaves a verdict and no packet; a council leaves one."
-    return f"A {debate.format} leaves no packet; a council does."
-
-
-def _no_verdict(debate: Debate) -> str:
-    """Why there is none, and what helps."""
-    if debate.status not in FINAL:
-        if debate.rules.result:
-            return f"There is no verdict yet; the debate is {debate.status}."
-        return f"A {debate.format} comes to a verdict only with a jury, and this one has none."
-    if debate.outcome and debate.rules.edition == 1:
-        why = "This debate ended before there were verdicts."
-    elif debate.rules.result:
-        why = f"This debate is {debate.status} and came to no verdict."
-    else:
-        why = f"A {debate.format} without a jury comes to no verdict."
-    return f"{why} If somebody spoke, `moot rejudge {debate.id}` has a jury judge it."
-
-
-def _doubt(debate: Debate, model: str, cards: voices.Cards) -> str | None:
-    """What is doubtful about another model for the seat that failed."""
-    failed = debate.failure.actor if debate.failure else ""
-    seat = voices.voiced(debate.seat(failed), model)
-    try:
-        doubt = voices.check_prices(debate.limits, [seat], cards)
-    except InputError as error:
-        raise InputError(error.message, "model") from None
-    host = seat if debate.host and debate.host.id == failed else None
-    doubt = doubt or voices.weak_host(debate.rules, host, cards)
-    asked = [seat.model] if (seat.effort or "none") != "none" else []
-    return doubt or voices.thoughtless(asked, cards) or voices.untold(asked, cards)
-
-
-def _spelt(normalize: request.Normalize, wrong: Mapping[str, str]) -> request.Normalize:
-    """Like `normalize`, but a model that is known to be misspelt is refused."""
-
-    def read(model: str) -> tuple[str, str | None]:
-        canonical, warning = normalize(model)
-        for one in voices.choices(canonical):
-            if sentence := wrong.get(bare(one)):
-                raise InputError(sentence, "model")
-        return canonical, warning
-
-    return read if wrong else normalize
-
-
-def _is_local(model: str) -> bool:
-    return model.strip().lower().startswith("local")
-
-
-def _named(asked: Mapping[str, Any]) -> list[str]:
-    """The models that a request names."""
-    seats = [one for one in (*(asked.get("participants") or ()), asked.get("host")) if one]
-    jury = asked.get("jury")
-    jurors: Any = cast(Mapping[str, Any], jury).get("models") if isinstance(jury, Mapping) else ()
-    models: list[Any] = [seat.get("model") for seat in seats]
-    models += jurors if isinstance(jurors, list | tuple) else ()
-    return [part for one in models if isinstance(one, str) for part in voices.choices(one)]
