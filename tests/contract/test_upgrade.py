@@ -127,13 +127,14 @@ def some_debates(home: Path) -> tuple[Kept, dict[str, list[dict[str, Any]]]]:
             await service.create(speaker.halts, format="duel")
             while not speaker.halted:
                 await asyncio.sleep(0.01)
+            kept = await read_all(service)  # before its worker sees that the debate is gone
             gone = "lease_owner = 'elsewhere/-/1/-/x', lease_until = 1"
             ask(settings.database, f"UPDATE debate_runs SET {gone} WHERE lease_owner IS NOT NULL")
             engine = create_engine(f"sqlite:///{settings.database}")
             with engine.connect() as conn:
                 rows = {name: _rows(conn, name) for name in TABLES}
             engine.dispose()
-            return await read_all(service), rows
+            return kept, rows
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(request, "EDITION", 2)
