@@ -11,7 +11,7 @@ import logging
 import socket
 import tracemalloc
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -363,10 +363,21 @@ class ProviderContract(RowContract):
             await may_close.wait()
             await close(self)
 
-        async def stuck(_: Router, __: Wire) -> None:
+        async def stuck(_: Router, server: Wire) -> None:
+            seconds = 0.15
+
+            async def until_true(sign: Callable[[], object]) -> None:
+                """On a busy machine, a call may be late before it has a connection."""
+                nonlocal seconds
+                while not sign() and seconds < PATIENCE:
+                    error = await talk.fails("stuck", seconds := seconds * 2)
+                    assert error.code == "DEBATE_ERR_PROVIDER_TIMEOUT"
+
+            before = len(server.requests)
+            await until_true(lambda: len(server.requests) > before)  # its package is loaded
+            seconds = 0.15
             monkeypatch.setattr(_Bounded, "aclose", slowly)
-            error = await talk.fails("stuck", 0.3)
-            assert error.code == "DEBATE_ERR_PROVIDER_TIMEOUT"
+            await until_true(lambda: _left_behind)
             assert _left_behind, "it came back before the connection was closed"
             may_close.set()
             await until(lambda: not _left_behind)  # in the end it went
