@@ -343,7 +343,7 @@ def _service(
     asker = Asker(store, records, speaker, clock, keeper.owner, keeper.is_dead)
     advancer = Advancer(
         store, records, speaker, bus, clock, keeper, meter.turn if meter else None,
-        by_wave=apart, deaths=settings.deaths, round_ended=filer.file_round,
+        shared=apart, deaths=settings.deaths, round_ended=filer.file_round,
     )  # fmt: skip
     library = Sources(store, _reader(settings, files=files), clock, files=files)
     supervisor = Supervisor(

@@ -168,7 +168,8 @@ class Cluster(Books):
 
     def worker(self, **told: Any) -> int:
         """Start one; its pid. See `start`; and `place`: where it dies, `poison`: on which steps,
-        `copies`: how often it sends each message, `seconds`: how long it speaks."""
+        `copies`: how often it sends each message, `seconds`: how long it speaks, `keep`: how long
+        it goes on with a debate."""
         return self.start("worker", **told)
 
     def supervisor(self, **told: Any) -> int:

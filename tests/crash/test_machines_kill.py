@@ -34,7 +34,7 @@ def servers() -> Iterator[Servers]:
 
 def repeated(cluster: Cluster, debates: int, workers: int, *without: str) -> None:
     for _ in range(workers):
-        cluster.worker(copies=COPIES, without=without)
+        cluster.worker(copies=COPIES, without=without, keep=0.0)  # a message for each wave
     cluster.create(debates, TURNS, copies=COPIES)
     assert cluster.wait_done()
 

@@ -30,7 +30,7 @@ from moot.core import moves
 from moot.core.change import Change, NotClaimedError
 from moot.core.debate import Debate
 from moot.dispatch.celery import CeleryDispatcher
-from moot.engine import lease
+from moot.engine import advance, lease
 from moot.engine.advance import Advancer
 from moot.engine.lease import Hand, Keeper
 from moot.errors import ProviderError
@@ -157,6 +157,7 @@ def be(told: dict[str, Any]) -> None:
     books.keep()
     note_claims(books)
     repeat(told.get("copies", 1))
+    advance.KEEP_SECONDS = told.get("keep", advance.KEEP_SECONDS)
     if told.get("place"):
         books.die_at(told["place"])
     speaker = Noted(books, told["seconds"], script(told.get("poison", []), books))

@@ -14,6 +14,7 @@ from moot.core import retry
 from moot.core.debate import Debate
 from moot.core.events import StatusChanged
 from moot.core.retry import MAX_RETRIES
+from moot.engine.advance import KEEP_SECONDS
 from moot.engine.service import Service
 from moot.errors import (
     InputError,
@@ -199,7 +200,8 @@ def test_a_worker_keeps_the_choice_for_the_next_one(tmp_path: Path) -> None:
                 return ProviderAuthError("No.")
             return slow if len(speaker.calls) < 4 else plain(call)
 
-        post, speaker, clock = Post(), ScriptedSpeaker(script), FrozenClock()
+        post, clock = Post(), FrozenClock()
+        speaker = ScriptedSpeaker(script, seconds=KEEP_SECONDS)  # it lets go after each wave
         async with workers(tmp_path, speaker, post, clock) as service:
             made = await service.create("m", format="duel", participants=SEATS)
             (letter,) = post.take()

@@ -1,4 +1,4 @@
-"""Debates that are let go after each wave: by place, with patience, and given up in the end."""
+"""Debates that workers share: by place, for a while, with patience, and given up in the end."""
 
 import asyncio
 import json
@@ -15,7 +15,8 @@ from moot.core import moves
 from moot.core.change import Change, Move, turn_to
 from moot.core.debate import Debate
 from moot.core.times import iso
-from moot.engine.advance import BESIDE_OTHERS
+from moot.engine import advance
+from moot.engine.advance import BESIDE_OTHERS, KEEP_SECONDS
 from moot.engine.finish import Filer
 from moot.engine.service import Service
 from moot.errors import ProviderError, ProviderRateLimitError
@@ -140,6 +141,94 @@ def test_every_letter_ten_times_is_every_turn_once(tmp_path: Path) -> None:
     go(work())
 
 
+@pytest.fixture
+def one_wave_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers let a debate go after each wave."""
+    monkeypatch.setattr(advance, "KEEP_SECONDS", 0.0)
+
+
+def test_a_worker_goes_on_with_a_debate_for_a_while(tmp_path: Path) -> None:
+    """It needs no letter for each wave, and lets go after the first that ends when time is up."""
+
+    async def work() -> None:
+        post, speaker = Post(), ScriptedSpeaker(seconds=0.4 * KEEP_SECONDS)
+        async with workers(tmp_path, speaker, post) as service:
+            made = await service.create("m", format="duel")
+            for said in (3, 6):
+                ((debate_id, place),) = post.take()
+                assert place == (await service.get(made.id)).cursor.name
+                await service.wave(debate_id, place)
+                debate = await service.get(made.id)
+                assert (debate.turn_count, debate.lease_owner) == (said, None)
+            assert (debate.status, post.take()) == ("completed", [])
+            assert {one["outcome"] for one in await service.attempts(made.id)} == {"ok"}
+
+    go(work())
+
+
+def test_nobody_waits_long_for_a_worker_that_is_full(tmp_path: Path) -> None:
+    """A worker with room for one debate gives each of five its share, in turn."""
+
+    async def work() -> None:
+        post, begun = Post(), dict[str, float]()
+        loop, wave = asyncio.get_running_loop(), 0.3 * KEEP_SECONDS
+
+        def noted(call: Call) -> str:
+            begun.setdefault(call.debate.id, loop.time())
+            return plain(call)
+
+        speaker = ScriptedSpeaker(noted, seconds=wave)
+        async with workers(tmp_path, speaker, post) as service:
+            made = [await service.create("m", format="duel") for _ in range(5)]
+            since, queue = loop.time(), post.take()
+            while queue:
+                await service.wave(*queue.pop(0))
+                queue += post.take()
+            for place, debate in enumerate(made):
+                waited = begun[debate.id] - since
+                assert waited <= place * (KEEP_SECONDS + wave) + wave + 0.01
+                assert (await service.get(debate.id)).status == "completed"
+            assert len(speaker.calls) == 30
+
+    go(work())
+
+
+def test_what_a_worker_loses_in_mid_debate_is_found_by_its_place_there(tmp_path: Path) -> None:
+    """Its letter named an earlier place, and does nothing any more. The supervisor's goes on."""
+
+    async def work() -> None:
+        post, clock = Post(), FrozenClock()
+        last = asyncio.Event()
+
+        def third(call: Call) -> str:
+            if len(speaker.calls) == 3:
+                last.set()
+            return plain(call)
+
+        speaker = ScriptedSpeaker(third, seconds=0.1 * KEEP_SECONDS)
+        async with workers(tmp_path, speaker, post, clock) as service:
+            made = await service.create("m", format="duel")
+            (letter,) = post.take()
+            wave = asyncio.create_task(service.wave(*letter))
+            await last.wait()
+            hand = service._keeper._hands[made.id]
+            row = await service.get(made.id)
+            await service._store.change(row.id, lambda row: Change(row.but(lease_until=0.0)))
+            clock.tick(1.0)
+            async with workers(tmp_path, speaker, post, clock) as other:
+                await other.wave(*letter)
+                assert (await other.get(made.id)).fence == hand.fence, "that place is past"
+                assert await other.supervisor.sweep() == [made.id]
+                await deliver(other, post)
+                await wave
+                debate = await other.get(made.id)
+                assert (debate.status, debate.turn_count) == ("completed", 6)
+                assert debate.usage.calls == len(speaker.calls) == 7, "one call was in flight"
+
+    go(work())
+
+
+@pytest.mark.usefixtures("one_wave_each")
 def test_a_letter_for_a_place_that_is_past_does_nothing(tmp_path: Path) -> None:
     async def work() -> None:
         post, speaker = Post(), ScriptedSpeaker()
@@ -193,6 +282,7 @@ def test_a_long_wait_is_kept_in_the_database(tmp_path: Path) -> None:
     go(work())
 
 
+@pytest.mark.usefixtures("one_wave_each")
 def test_an_ill_shaped_answer_has_no_retry_of_its_own_after_a_wait(tmp_path: Path) -> None:
     """Three calls fail in three workers' hands; the fourth is the last, whatever it brings."""
 
@@ -362,6 +452,7 @@ def test_a_suspect_is_spoken_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.sqlite_only
+@pytest.mark.usefixtures("one_wave_each")
 def test_a_turn_that_the_row_does_not_know_of_is_paid_for_once(tmp_path: Path) -> None:
     """A worker that remembers the debate must not speak on from memory: it reads it again."""
 
@@ -441,6 +532,7 @@ def test_what_is_let_go_in_mid_call_is_queued_again(tmp_path: Path) -> None:
     go(work())
 
 
+@pytest.mark.usefixtures("one_wave_each")
 def test_a_worker_reads_a_transcript_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And again only when somebody else has gone on with it."""
     reads: list[str] = []

@@ -66,7 +66,8 @@ def make_app(url: str, queue: str, visibility_seconds: float) -> Celery:
 
 
 class CeleryDispatcher:
-    """Sends a message for each wave. What cannot be sent is found by the supervisor."""
+    """Sends a message for each place from which a worker is to go on; what cannot be sent is found
+    by the supervisor."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app

@@ -64,14 +64,17 @@ BESIDE_OTHERS = 4
 """How many times as many workers one step may lose at all, whatever else they were speaking."""
 HOLD_SECONDS = 5.0
 """A debate that must wait for longer is let go meanwhile, so that others may take it."""
+KEEP_SECONDS = 1.0
+"""How long a worker goes on with a debate, wave after wave, while others may wait for its place."""
 
 
 class Advancer:
     """One per process: it may have any number of debates in hand at once.
 
-    By itself it carries a debate on until it halts. `by_wave`, it lets it go after each wave, and
-    for long waits, so that whoever has room takes the next. `deaths` is how many workers that spoke
-    nothing else may be lost in one step before it is given up.
+    By itself it carries a debate on until it halts. If `shared` with other workers, it lets it go
+    after the first wave that ends `KEEP_SECONDS` or more after the claim, and for long waits, so
+    that whoever has room takes the next. `deaths` is how many workers that spoke nothing else may
+    be lost in one step before it is given up.
     """
 
     def __init__(
@@ -84,11 +87,11 @@ class Advancer:
         keeper: Keeper,
         note: Callable[[str, str], None] | None = None,
         *,
-        by_wave: bool = False,
+        shared: bool = False,
         deaths: int = 3,
         round_ended: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._by_wave = by_wave
+        self._shared = shared
         self._recall = Recall()
         self._deaths = deaths
         self._floor = Floor()
@@ -132,7 +135,7 @@ class Advancer:
             failpoints.hit("released")
         if isinstance(trouble, StorageError):
             raise trouble
-        if self._by_wave and run.debate.status in RUNNABLE and not hand.lost and not trouble:
+        if self._shared and run.debate.status in RUNNABLE and not hand.lost and not trouble:
             self._recall.keep(run.debate, run.heard)
         return run.debate
 
@@ -340,7 +343,7 @@ class Advancer:
 
     def _waits_elsewhere(self, run: Run) -> bool:
         """Whether a try is so far off that the debate is let go meanwhile."""
-        return self._by_wave and run.wait > HOLD_SECONDS
+        return self._shared and run.wait > HOLD_SECONDS
 
     async def _pause(self, run: Run) -> None:
         """Wait before another try; a wish or a lost lease cuts it short."""
@@ -476,7 +479,7 @@ class Advancer:
         fence, at = run.hand.fence, ended.at if ended else self._at()
         said = run.answers_beside(spoken.step, None if spoken.error_code else spoken.data)
         then: Then = "nothing"
-        if self._by_wave:
+        if self._shared and run.hand.held() >= KEEP_SECONDS:
             then = "release"
         elif _plain(run.debate):
             then = "begin"

@@ -89,7 +89,12 @@ class Hand:
         self.fence = fence
         self.nudged = asyncio.Event()  # something changed: do not sleep on
         self.lost = False
+        self._since = asyncio.get_running_loop().time()
         self._calls: dict[asyncio.Task[Any], Flight] = {}
+
+    def held(self) -> float:
+        """Seconds since it was taken."""
+        return asyncio.get_running_loop().time() - self._since
 
     def enter(self, task: asyncio.Task[Any], until: float) -> "Flight":
         """From here on the task makes a call, and may be cancelled; until it leaves."""

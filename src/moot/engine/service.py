@@ -630,10 +630,11 @@ class Service(Moot):
         return [speech.so_far(at) for speech in begun]
 
     async def wave(self, debate_id: str, place: str) -> None:
-        """Speak the wave at that place, if it is still open, and queue the next one.
+        """Speak the wave at that place, if it is still open, and go on for a while; then queue the
+        next one.
 
-        For workers that are sent from wave to wave. What this process lets go half-way, because it
-        ends, is queued again too.
+        For workers that share the debates. What this process lets go half-way, because it ends, is
+        queued again too.
         """
         debate = await self._advancer.advance(debate_id, place)
         if debate is None:

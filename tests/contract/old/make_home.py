@@ -345,7 +345,7 @@ class Maker:
             await service._store.change(queued.id, lambda row: verbs.enqueue(row, row.created_at))
             scheduled = await service.create("It was never started", format="duel", start=False)
             self.case("scheduled", scheduled.id)
-            service._advancer._by_wave = True  # as a worker of a cluster, who lets go what waits
+            service._advancer._shared = True  # as a worker of a cluster, who lets go what waits
             waits = await service.create("A worker let it wait", format="duel")
             self.case("waiting-to-retry", waits.id)
             async with asyncio.timeout(PATIENCE):
