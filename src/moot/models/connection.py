@@ -12,6 +12,9 @@ from typing import Any
 
 import httpx2
 
+from moot.models.chunks import join_chunks
+
+EVENTS = "text/event-stream"
 MAX_BODY = 16_000_000  # bytes of a whole answer; with long thoughts, the framing alone takes 7 MB
 MAX_ERROR = 256_000  # bytes of an error's body, which is read whole
 MAX_EVENT = 1_000_000  # bytes of an event: readers keep it until it is whole
@@ -142,8 +145,11 @@ async def _bound(response: httpx2.Response) -> None:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         event = limit if response.request.method == "GET" else MAX_EVENT  # of a list, all of it
         body = _Bounded(response.stream, limit, _ENDS.get(kind, _BLANK_LINE), event, exchange)
-        reads = exchange.read if exchange and response.status_code < 400 else None
-        response.stream = reads(body) if reads and kind == "text/event-stream" else body
+        if exchange and exchange.read and response.status_code < 400 and kind == EVENTS:
+            join_chunks(response)
+            response.stream = exchange.read(body)
+        else:
+            response.stream = body
 
 
 class _Bounded(httpx2.AsyncByteStream):
