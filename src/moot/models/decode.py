@@ -9,6 +9,7 @@ and so does every event that is not plainly such a piece.
 import asyncio
 import json
 import math
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -63,6 +64,13 @@ class Wire:
 
     find: Callable[[Json], Place | None]
     passing: tuple[str, ...] = ()
+
+    def without_passing(self, event: bytes) -> bytes:
+        """An event's bytes, whatever its passing numbers and plain words are."""
+        return _PASSING.sub(b"#", event) if self.passing else event
+
+
+_PASSING = re.compile(rb'"(?:sequence_number|created|obfuscation)": ?(?:[0-9]+|"[0-9A-Za-z]*")')
 
 
 def _responses(event: Json) -> Place | None:
@@ -132,6 +140,41 @@ class _Piece:
     passing: Json
 
 
+_PLAIN = re.compile(rb'[^"\\<\x00-\x1f]+')  # what a string of JSON says as it stands there
+
+
+class _Frame(NamedTuple):
+    """What stands before and after the text of a piece, but for what is passing."""
+
+    before: bytes
+    after: bytes
+
+    @staticmethod
+    def of(event: bytes, key: str, text: str) -> "_Frame | None":
+        """If the text stands there once, as it is."""
+        if not text.isascii() or not _PLAIN.fullmatch(text.encode()):
+            return None
+        for colon in (":", ": "):
+            said = f'"{key}"{colon}"{text}"'.encode()
+            if event.count(said) == 1:
+                before, _, after = event.partition(said)
+                return _Frame(before + said[: -len(text) - 1], b'"' + after)
+        return None
+
+    def text(self, event: bytes) -> str | None:
+        """The text of another event that is the same but for it."""
+        before, after = self
+        end = len(event) - len(after)
+        if not event.startswith(before) or not event.endswith(after):
+            return None
+        if not _PLAIN.fullmatch(event, len(before), end):
+            return None
+        try:
+            return event[len(before) : end].decode()
+        except UnicodeDecodeError:
+            return None
+
+
 @dataclass(slots=True)
 class _Run:
     """Pieces of one part that follow each other. The first went to the library as it was, and what
@@ -141,21 +184,39 @@ class _Run:
     last: _Piece
     seen: bool
     thought: bool
+    frame: _Frame | None  # of the last that was read as JSON
     texts: list[str] = field(default_factory=list[str])  # of those that the library lacks
     new: int = 0  # how many of these nobody heard yet
+    unread: bytes = b""  # the last event, if only its text was taken
 
-    def continued(self, piece: _Piece) -> bool:
+    def repeated(self, event: bytes, bare: bytes) -> bool:
+        """Take the text of an event that says nothing else new; `bare` is without what passes."""
+        text = self.frame.text(bare) if self.frame else None
+        if text is None:
+            return False
+        self.unread = event
+        self.texts.append(text)
+        self.new += 1
+        return True
+
+    def continued(self, piece: _Piece, frame: _Frame | None) -> bool:
         """Take a piece if it belongs here."""
         if piece.head != self.first.head or piece.event != self.first.event:
             return False
-        for key, value in self.last.passing.items():  # one that is not said again holds on
+        self.passed(piece)
+        self.frame = frame
+        self.texts.append(piece.text)
+        self.new += 1
+        return True
+
+    def passed(self, piece: _Piece) -> None:
+        """The last piece is this one. What it does not say again of what passes holds on."""
+        for key, value in self.last.passing.items():
             now = piece.passing.get(key)
             if isinstance(value, dict) and isinstance(now, dict | None):
                 piece.passing[key] = {**value, **(now or {})}
         self.last = piece
-        self.texts.append(piece.text)
-        self.new += 1
-        return True
+        self.unread = b""
 
     def joined(self) -> bytes:
         """The event that says all of it, without the blank line after it."""
@@ -185,15 +246,20 @@ class Joined(httpx2.AsyncByteStream):
             *events, rest = rest.split(end) if end else (rest,)
             out: list[bytes] = []
             for event in events:
+                run, bare = self._run, self._wire.without_passing(event)
+                if run and run.repeated(event, bare):
+                    continue
+                self._read_last()
                 piece = self._piece(event)
-                if piece and self._run and self._run.continued(piece):
+                frame = _Frame.of(bare, piece.place.key, piece.text) if piece else None
+                if piece and run and run.continued(piece, frame):
                     continue
                 out += [one + end for one in (*self._flushed(), event)]
                 if piece:
                     before = self._ear.counts()
                     yield b"".join(out)
                     out = []
-                    self._begin(piece, before)
+                    self._begin(piece, frame, before)
             if out:
                 yield b"".join(out)
             self._hear_soon()
@@ -231,17 +297,24 @@ class Joined(httpx2.AsyncByteStream):
         else:
             self._timer = loop.call_at(self._due, self.hear)
 
-    def _begin(self, piece: _Piece, before: Counts) -> None:
+    def _read_last(self) -> None:
+        """Read the last event of the run as JSON, if only its text was taken."""
+        run = self._run
+        if run and run.unread and (piece := self._piece(run.unread)):
+            run.passed(piece)
+
+    def _begin(self, piece: _Piece, frame: _Frame | None, before: Counts) -> None:
         """The library knows a piece now. If it made just that of it, more of them may follow."""
         size = len(piece.text)
         made = Counts(*(now - then for now, then in zip(self._ear.counts(), before, strict=True)))
         kinds = (size, 0, 0), (0, size, size), (0, 0, size)
         if made in kinds:
-            self._run = _Run(piece, piece, seen=made.text > 0, thought=made.thoughts > 0)
+            self._run = _Run(piece, piece, made.text > 0, made.thoughts > 0, frame)
 
     def _flushed(self) -> tuple[bytes, ...]:
         """What the library lacks, at the end of a run."""
         self.hear()
+        self._read_last()
         run, self._run = self._run, None
         return (run.joined(),) if run and run.texts else ()
 

@@ -178,6 +178,90 @@ def test_the_last_count_of_a_run_is_kept() -> None:
     assert library.made == ["a", "bc"]
 
 
+def _delta(text: str, number: int, **more: Any) -> bytes:
+    said = {"type": "response.output_text.delta", "sequence_number": number, "delta": text}
+    return f"data: {json.dumps({**said, 'item': 'x', **more})}\n\n".encode()
+
+
+def _taken(reads: list[bytes]) -> list[Any]:
+    """What the library gets of a stream of Responses: JSON, or the bytes of what is none."""
+    seen: list[Any] = []
+
+    class Kept(Library):
+        def _take(self, event: bytes) -> None:
+            data = event.removeprefix(b"data: ")
+            try:
+                seen.append(json.loads(data))
+            except ValueError:
+                seen.append(data)
+            super()._take(event)
+
+    library = Kept("openai_responses")
+    asyncio.run(library.read(Joined(Body(reads), WIRES["openai_responses"], library)))
+    return seen
+
+
+def test_pieces_that_differ_in_their_text_alone_are_not_read_as_json(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And the last of them tells what is passing."""
+    read: list[bytes] = []
+    piece = Joined._piece
+    monkeypatch.setattr(
+        Joined, "_piece", lambda self, event: read.append(event) or piece(self, event)
+    )
+    reads = [_delta(f"w{n} ", n, obfuscation="ab" * (n % 4)) for n in range(100)]
+    first, rest = _taken(reads)
+    assert (first["delta"], rest["delta"]) == ("w0 ", "".join(f"w{n} " for n in range(1, 100)))
+    assert (rest["sequence_number"], rest["obfuscation"]) == (99, "ab" * 3)
+    assert len(read) < 10
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        _delta("y", 7, item="y"),  # the text is no longer the only thing that differs
+        _delta("y", 7, more=1),
+        _delta("y", 7).replace(b'"y"', b'"\xff"'),
+        _delta("y", 7).replace(b'"y"', b'"y", "delta": "z"'),
+        _delta("y", 7).replace(b'"y"', b'"y\x01"'),
+        _delta("y", 7).replace(b"}", b""),
+        _delta("y", 7).replace(b"7", b'"7"'),
+        _delta("<y", 7),
+        _delta('"', 7),
+        _delta("\\", 7),
+        _delta("é\ud800", 7),
+        _delta("", 7),
+    ],
+)
+def test_what_is_no_plain_piece_is_the_business_of_the_library(odd: bytes) -> None:
+    """It gets what it would get if each event came to it as it is."""
+    reads = [_delta("x", 1), _delta("x", 2), _delta("é", 3), odd, _delta("x", 8), _delta("x", 9)]
+
+    def said(events: list[Any]) -> list[Any]:
+        """With the pieces of one part joined, and the last of what is passing."""
+        found: list[Any] = []
+        for one in events:
+            like = found and isinstance(one, dict) and isinstance(found[-1], dict)
+            if like and all(one[key] == found[-1].get(key) for key in one.keys() - _OWN):
+                found[-1] = {**found[-1], **one, "delta": found[-1]["delta"] + one["delta"]}
+            else:
+                found.append(one)
+        return found
+
+    def plain(read: bytes) -> Any:
+        data = read.removeprefix(b"data: ").removesuffix(b"\n\n")
+        try:
+            return json.loads(data)
+        except ValueError:
+            return data
+
+    assert said(_taken(reads)) == said([plain(read) for read in reads])
+
+
+_OWN = {"delta", "sequence_number"}
+
+
 def test_a_stream_ends_when_nobody_wants_more_of_it() -> None:
     class Sated(Library):
         def hear_ahead(self, piece: str, thoughts: int, unseen: int) -> None:
