@@ -3,11 +3,15 @@
 `python -m bench.first_turn` starts a service whose vendors are the local server of the contract
 suite, waits until it says that they can speak, and debates with each. Seconds are those of the
 turns' own record: from when a turn was begun to when it was committed.
+
+`python -m bench.first_turn run` measures the CPU of `moot run` until its first request, in a home
+that is used already, beside that of a process that only imports moot's module for the vendor.
 """
 
 import asyncio
 import json
 import os
+import socket
 import statistics
 import subprocess
 import sys
@@ -19,6 +23,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from moot.testing.wires.wire_server import Wire
 
 VENDORS = {"openai": "OPENAI", "claude": "ANTHROPIC", "gemini": "GEMINI"}
@@ -27,6 +33,8 @@ URLS = {
     "claude": "ANTHROPIC_BASE_URL",
     "gemini": "GOOGLE_GEMINI_BASE_URL",
 }
+APIS = {"openai": "openai_responses", "claude": "anthropic_messages", "gemini": "google_gemini"}
+RUNS = 5  # of `moot run`, and of the import
 LATER = 5  # debates with each vendor, after the first
 PATIENCE = 120.0
 PORT = 8497
@@ -84,7 +92,51 @@ def measure(server: Wire, home: Path) -> None:
             child.wait(PATIENCE)
 
 
+def run_cpu(vendor: str) -> float:
+    """Seconds of `moot run` until it connects to its vendor."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        server.settimeout(PATIENCE)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        told = {f"{VENDORS[vendor]}_API_KEY": "bench", URLS[vendor]: url, "MOOT_HOME": folder}
+        env = os.environ | told | {"MOOT_REPORT_MODEL": "none"}
+        moot = [sys.executable, "-m", "moot"]
+        subprocess.run([*moot, "list"], env=env, check=True, stdout=subprocess.DEVNULL)
+        words = [*moot, "run", "Should we ship on Fridays?", "--format", "duel", "--model", vendor]
+        nowhere = subprocess.DEVNULL
+        with subprocess.Popen(words, env=env, stdout=nowhere, stderr=nowhere) as child:
+            try:
+                server.accept()[0].close()
+                times = psutil.Process(child.pid).cpu_times()
+                return times.user + times.system
+            finally:
+                child.kill()
+
+
+def import_cpu(vendor: str) -> float:
+    """Seconds of a process that imports what speaks to that vendor."""
+    code = f"import time, moot.models.vendors.{APIS[vendor]}; print(time.process_time())"
+    done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE)
+    return float(done.stdout)
+
+
+def runs() -> None:
+    for vendor in VENDORS:
+        measured = [(run_cpu(vendor), import_cpu(vendor)) for _ in range(RUNS)]
+        whole, alone = map(statistics.median, zip(*measured, strict=True))
+        kept = "kept" if whole - alone <= 0.5 else "MISSED"
+        print(
+            f"{vendor:8} moot run {whole:.2f} s of CPU, import {alone:.2f} s: "
+            f"{whole - alone:+.2f} s (at most +0.5) {kept}"
+        )
+
+
 def main() -> None:
+    if sys.argv[1:] == ["run"]:
+        runs()
+        return
     up, over = threading.Event(), threading.Event()
     server = Wire()
 
