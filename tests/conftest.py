@@ -1,6 +1,7 @@
 """Which database the tests run on: the file in each home or, with MOOT_TEST_DATABASE=postgres, a
 Postgres that is started for them. Nothing here skips: what is missing is an error."""
 
+import gc
 import os
 import sqlite3
 from collections.abc import Callable, Generator, Iterator
@@ -45,6 +46,7 @@ settings.load_profile("moot")
 def pytest_configure(config: pytest.Config) -> None:
     """Tests must not find the databases of whoever runs them, nor wait for their disk. Who counts
     calls counts turns: a test of reports says who writes them."""
+    gc.disable()  # until all is imported: it would look at half a million objects again and again
     if ASKED not in ("sqlite", "postgres"):
         raise pytest.UsageError(f"MOOT_TEST_DATABASE is sqlite or postgres, not {ASKED}")
     for name in URLS:
@@ -52,6 +54,11 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["MOOT_REPORT_MODEL"] = "none"
     if folder := memory_but_for_stress():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))  # where tmp_path is
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
