@@ -334,7 +334,7 @@ def _service(
     preferences = PreferencesFile(settings.home, voices.normalize)
     preferences.get()  # a file that is wrong is told of now, and not when somebody debates
     filer = Filer(store, records, keeper.holding, speaker.card, writer)
-    reporter = Reporter(store, filer, speaker, clock, writer)
+    reporter = Reporter(store, filer, speaker, clock, writer, bus.touch)
     agents = Agents(library, clock, voices.normalize)
     stations = Stations(
         library, records, agents, bus, dispatcher, clock, formats, instead.new_id, voices.normalize,

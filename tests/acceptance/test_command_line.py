@@ -736,7 +736,8 @@ def test_list_and_show(home: Path, whole: dict[str, Any]) -> None:
     row = next(row for row in rows if row["id"] == whole["id"])
     assert set(row) == {
         "id", "motion", "format", "status", "stage", "round", "progress", "degraded", "outcome",
-        "result", "models", "usage", "created_at", "updated_at", "title", "tags", "archived",
+        "result", "models", "usage", "writing", "spent", "unpriced", "local", "created_at",
+        "updated_at", "title", "tags", "archived",
     }  # fmt: skip
     assert (row["status"], row["progress"]) == ("completed", {"done": 6, "total": 6})
     assert len(json_of(moot(home, "list", "--json", "--limit", "1"))) == 1

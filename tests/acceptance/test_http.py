@@ -415,7 +415,7 @@ def test_list(scene: Scene) -> None:
         beside = {"result": item.pop("result"), "models": item.pop("models")}
         assert item.keys() == LISTED | {
             "stop_reason", "failure", "usage", "place", "outcome", "unpriced", "local",
-            "waiting_for",
+            "waiting_for", "writing", "spent",
         }  # fmt: skip
         whole = scene.get(f"/debates/{item['id']}")
         assert item == {name: whole[name] for name in item}

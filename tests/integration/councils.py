@@ -10,7 +10,7 @@ from moot.testing.speaker import ScriptedSpeaker, plain
 
 COUNCIL = {"problem": "Ship it?", "output_type": "decision"}
 OPTIONS = {"critic": "Wait a quarter", "analyst": "Ship it in March"}
-Answer = Callable[[Call], str | ProviderError]
+Answer = Callable[[Call], str | Reply | ProviderError]
 
 
 def answer(call: Call) -> dict[str, Any] | None:

@@ -319,13 +319,17 @@ def test_a_model_that_fails_later_does_not_cost_the_reading_there_is(tmp_path: P
             await service.remake_report(debate.id)
         return await service.report(debate.id)
 
-    assert run(settings, Voices(lambda _: DEAD), work) == before == filed(settings, debate.id)
+    dead = Voices(lambda _: DEAD)
+    after = run(settings, dead, work)
+    assert after == filed(settings, debate.id)
+    assert after | {key: before[key] for key in ("writer", "spent")} == before
+    assert after["writer"]["calls"] == before["writer"]["calls"] + len(dead.reports)
     plain = run(a_home(tmp_path, None), Voices(), lambda service: service.remake_report(debate.id))
-    assert plain == before, "nor does asking without a model"
+    assert plain == after, "nor does asking without a model"
     nobody = run_without_a_speaker(
         a_home(tmp_path, "local"), lambda service: service.remake_report(debate.id)
     )
-    assert nobody == before, "nor where the model is only the understudy"
+    assert nobody == after, "nor where the model is only the understudy"
     assert issues(settings, debate.id) == ()
 
 

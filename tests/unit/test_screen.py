@@ -15,7 +15,7 @@ from tests.work import growth
 from moot.cli.markdown_view import MOST, said
 from moot.cli.screen import Screen
 from moot.cli.takeaways_view import report_of
-from moot.core.debate import Debate, Stance, Usage
+from moot.core.debate import Debate, Stance, Usage, Writing
 from moot.core.events import CutOff, Delta, Event, StatusChanged, TurnCommitted
 from moot.core.forecast import Amounts
 from moot.ports.entry_point import Moot
@@ -251,13 +251,15 @@ def test_a_debate_that_is_over_ends_with_what_it_comes_to() -> None:
         (Finding("Who pays?", (3,)),),
     )  # fmt: skip
     out = StringIO()
-    debate = DEBATE.but(status="completed", stop_reason="max_turns")
+    took = Writing(Usage(1, 1, 0.1, 1), ("openai:x",))
+    debate = DEBATE.but(status="completed", stop_reason="max_turns", writing=took)
     Screen(debate, Console(file=out, width=200)).outcome(
         debate, "", turns, report(debate, turns, found)
     )
     assert "\x1b[31m" not in out.getvalue()
     shown = [" ".join(line.split()) for line in out.getvalue().splitlines()]
-    assert shown[1].endswith(", and 1 call, 2 tokens, $0.1000 for the report")
+    price = "at least $0.1000; price of openai:x unknown"
+    assert f"1 call, 2 tokens, {price}; of that 1 call, 2 tokens, {price} for the" in shown[1]
     assert shown[2:8] == [
         "",
         "At issue [red]Pay[/red] now [turn:3]",

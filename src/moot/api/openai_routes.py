@@ -125,8 +125,7 @@ def _no_model(name: str) -> NotFoundError:
 
 async def _used(moot: Context, debate: Debate) -> Usage:
     """All calls: those of the debate, and those for its report."""
-    row = (await moot.service.reports([debate.id])).get(debate.id)
-    return debate.usage + row.usage if row else debate.usage
+    return (await moot.service.get(debate.id)).spent
 
 
 # --- the answer ---

@@ -11,7 +11,7 @@ import typer
 from moot.cli.ask import print_json, table
 from moot.cli.live import LIVE_PACE, Interrupts, exit_code, here, shown
 from moot.cli.screen import Lines, Screen, View
-from moot.cli.takeaways_view import report_of
+from moot.cli.takeaways_view import ended as ended_with
 from moot.cli.target import Notices, filed, say
 from moot.core.debate import Debate
 from moot.core.status import FINAL
@@ -106,7 +106,7 @@ async def _tell(moot: Moot, ended: Sequence[Aired], view: View) -> None:
     """How each ended, and where its report is."""
     if len(ended) == 1 and (debate := ended[0].debate):
         said = await moot.turns(debate.id) if debate.outcome else []
-        report = await report_of(moot, debate, tell=say)
+        debate, report = await ended_with(moot, debate, tell=say)
         view.outcome(debate, filed(moot, debate.id), said, report)
     else:
         _tell_several(ended)

@@ -177,5 +177,5 @@ def _document(told: Told) -> dict[str, Any]:
         "debate": debate.id if debate else None,
         "outcome": decided.outcome if decided else None,
         "selected": decided.selected_option if decided else None,
-        "cost_usd": debate.usage.cost_usd if debate else 0.0,
+        "cost_usd": debate.spent.cost_usd if debate else 0.0,
     }

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 STYLES = {"completed": "green", "running": "cyan", "paused": "yellow", "failed": "red"}
 LISTED = ("id", "motion", "title", "tags", "archived", "format", "status", "stage", "round",
-          "progress", "degraded", "outcome", "result", "models", "usage", "created_at",
-          "updated_at")  # fmt: skip
+          "progress", "degraded", "outcome", "result", "models", "usage", "writing", "spent",
+          "unpriced", "local", "created_at", "updated_at")  # fmt: skip
 START = 'No debates yet. Start one:  moot run "Should we …?"'
 WIDE = 110  # columns of a terminal from which on the day is written out
 Row = tuple["Debate", "Line", bool]
@@ -149,7 +149,7 @@ def _plain(debate: "Debate", line: "Line", left: bool) -> list[str]:
     """For other programs: whole, and in a fixed order."""
     cells = (
         debate.created_at, debate.id, f"{debate.status}{_mark(debate, left)}", debate.format,
-        line.result, _cost(debate.usage, line), debate.motion,
+        line.result, _cost(debate.spent, line), debate.motion,
     )  # fmt: skip
     return [flat(cell) for cell in cells]
 
@@ -175,7 +175,7 @@ def _table(found: list[Row]) -> None:
             (debate.format, ""),
             (_called(debate), ""),
             (line.result, "bold" if debate.outcome else ""),
-            (_cost(debate.usage, line), "dim"),
+            (_cost(debate.spent, line), "dim"),
         ]
         made.add_row(*(Text(flat(text), style, overflow="ellipsis") for text, style in cells))
     console.print(made)

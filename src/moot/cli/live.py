@@ -12,7 +12,7 @@ from moot.bootstrap import load_settings
 from moot.cli.ask import print_json
 from moot.cli.person import carried
 from moot.cli.screen import Screen, View
-from moot.cli.takeaways_view import report_of
+from moot.cli.takeaways_view import ended
 from moot.cli.target import Notices, filed, say, where
 from moot.core.course import Plan
 from moot.core.debate import HUMAN, Debate
@@ -77,7 +77,7 @@ async def carry_on(
         with notices.view as view:
             debate = await shown(moot, debate, view)
         said = await moot.turns(debate.id) if json or debate.outcome else []
-        report = None if json else await report_of(moot, debate, tell=say)
+        debate, report = await ended(moot, debate, tell=say)
         view.outcome(debate, filed(moot, debate.id), said, report)
         if json:
             turns = [codec.turn(turn) for turn in said]
@@ -117,9 +117,8 @@ async def follow(id_: str, after: int) -> int:
         with Screen(debate.but(turn_count=0) if after == 0 else debate, heard=heard) as screen:
             notices.view = screen
             await _show(moot, id_, min(after, debate.last_seq), screen)
-        debate = await moot.get(id_)
+        debate, report = await ended(moot, await moot.get(id_), tell=say)
         said = await moot.turns(id_) if debate.outcome else []
-        report = await report_of(moot, debate, tell=say)
         screen.outcome(debate, filed(moot, id_), said, report)
     return exit_code(debate, interrupted=False)
 

@@ -18,7 +18,7 @@ from moot.cli import markdown_view, takeaways_view, verdict_view
 from moot.cli.ask import counted, flat
 from moot.core import prices, schedule, verbs
 from moot.core.clean import clean
-from moot.core.debate import HUMAN, Debate, Turn
+from moot.core.debate import HUMAN, Debate, Turn, Usage
 from moot.core.events import CutOff, Delta, Event, StatusChanged, TurnCommitted
 from moot.core.forecast import Amounts
 from moot.core.voices import UNDERSTUDY, label
@@ -213,7 +213,7 @@ class Screen(View):
     ) -> None:
         out = self._console
         out.print(Rule(style="dim"))
-        out.print(Text.assemble((ending(debate), "bold"), (_bill(debate, report), "dim")))
+        out.print(Text.assemble((ending(debate), "bold"), (_bill(debate), "dim")))
         if not verdict_view.show(out, debate, turns) and debate.outcome:
             decision = debate.outcome
             out.print(
@@ -439,25 +439,25 @@ def ending(debate: Debate) -> str:
     return f"{debate.status.capitalize()}{', degraded' if debate.degraded else ''}{reason}"
 
 
-def _bill(debate: Debate, report: Mapping[str, Any] | None = None) -> str:
-    """What the debate took and, beside it, what its report took if a model wrote that."""
-    usage = debate.usage
-    tokens = usage.input_tokens + usage.output_tokens
-    used = f", {tokens:,} tokens" if tokens else ""
-    about = " (partly estimated)" if usage.estimated and tokens else ""
-    spent = f", {cost.of_debate(debate)}" if usage.calls else ""
-    done = f"{counted(debate.turn_count, 'turn')}, {counted(usage.calls, 'call')}"
-    return f"  {done}{used}{spent}{about}{_written(report)}"
+def _bill(debate: Debate) -> str:
+    """What all calls took; and what of that its report took, if a model was called for it."""
+    spent = f", {cost.of_all(debate)}" if debate.spent.calls else ""
+    turns = counted(debate.turn_count, "turn")
+    return f"  {turns}, {_used(debate.spent)}{spent}{_about(debate.spent)}{_report(debate)}"
 
 
-def _written(report: Mapping[str, Any] | None) -> str:
-    wrote = report.get("writer") if report else None
-    if not wrote:
+def _report(debate: Debate) -> str:
+    wrote = debate.writing
+    if wrote is None:
         return ""
-    tokens = wrote["inputTokens"] + wrote["outputTokens"]
-    unknown, local = wrote.get("unpriced", ()), wrote.get("local", False)
-    spent = cost.spent(wrote["costUsd"], unknown, local=local)
-    about = " (partly estimated)" if wrote["estimated"] else ""
-    return (
-        f", and {counted(wrote['calls'], 'call')}, {tokens:,} tokens, {spent}{about} for the report"
-    )
+    spent = cost.spent(wrote.usage.cost_usd, wrote.unpriced, local=wrote.local)
+    return f"; of that {_used(wrote.usage)}, {spent}{_about(wrote.usage)} for the report"
+
+
+def _used(usage: Usage) -> str:
+    tokens = usage.input_tokens + usage.output_tokens
+    return counted(usage.calls, "call") + (f", {tokens:,} tokens" if tokens else "")
+
+
+def _about(usage: Usage) -> str:
+    return " (partly estimated)" if usage.estimated else ""

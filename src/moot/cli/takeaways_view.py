@@ -20,6 +20,14 @@ LOOK_SECONDS = 1.0
 Tell = Callable[[str], None]
 
 
+async def ended(
+    moot: Moot, debate: Debate, tell: Tell = lambda _: None
+) -> tuple[Debate, dict[str, Any] | None]:
+    """The debate with its report, once that is written, and with what that took."""
+    report = await report_of(moot, debate, tell=tell)
+    return (await moot.get(debate.id) if report else debate), report
+
+
 async def report_of(
     moot: Moot, debate: Debate, patience: int = PATIENCE, tell: Tell = lambda _: None
 ) -> dict[str, Any] | None:

@@ -8,7 +8,9 @@ from rich.text import Text
 
 from moot.core.clean import visible
 from moot.core.debate import Debate, Turn
+from moot.core.prices import known
 from moot.outcome.result import verdict_of
+from moot.outcome.verdict import usage_of
 from moot.render.verdict_text import Part, Told, tell, voices
 
 STYLES = {
@@ -26,7 +28,8 @@ def show(console: Console, debate: Debate, turns: Sequence[Turn]) -> bool:
     if found is None:
         return False
     console.print()
-    print_told(console, tell(found, voices(debate, turns)))
+    whole = {**found, "usage": usage_of(debate.spent, known(debate))}
+    print_told(console, tell(whole if debate.writing else found, voices(debate, turns)))
     console.print()
     return True
 

@@ -243,6 +243,15 @@ class Decision:
     outcome: Annotated[OutcomeKind | None, UNWRITTEN] = None  # None before edition 2
 
 
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """What the report of a debate took, if a model was called for it."""
+
+    usage: Usage  # of all those calls
+    unpriced: tuple[str, ...] = ()  # the models among them that nobody published a price for
+    local: bool = False  # whether they ran on this machine
+
+
 @dataclass(frozen=True)
 class Debate:
     """One run. Times are ISO 8601 in UTC."""
@@ -292,7 +301,8 @@ class Debate:
     title: str = ""  # what people call it. This and what follows is in no file of it
     tags: tuple[str, ...] = ()
     archived: bool = False  # lists leave it out unless they are asked for it
-    usage: Usage = NO_USAGE
+    writing: Writing | None = None  # of its report; only of a debate that is shown
+    usage: Usage = NO_USAGE  # of its own calls, also those that failed
     started_at: str | None = None
     ended_at: str | None = None
 
@@ -306,6 +316,11 @@ class Debate:
     @property
     def format(self) -> str:
         return self.rules.name
+
+    @property
+    def spent(self) -> Usage:
+        """What all calls took: its own, and those for its report."""
+        return self.usage + self.writing.usage if self.writing else self.usage
 
     @property
     def seats(self) -> tuple[Participant, ...]:

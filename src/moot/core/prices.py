@@ -12,7 +12,7 @@ HERE = "local"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of the prices of a debate's models."""
+    """What is known of the prices of a debate's models, its report's too."""
 
     unpriced: tuple[str, ...] = ()  # those that nobody published
     local: bool = False  # whether all of them run on this machine
@@ -22,7 +22,11 @@ NOT_KNOWN = Known()
 
 
 def known(debate: Debate) -> Known:
-    return Known(unpriced(debate), is_local(debate))
+    wrote = debate.writing
+    if wrote is None:
+        return Known(unpriced(debate), is_local(debate))
+    names = dict.fromkeys((*unpriced(debate), *wrote.unpriced))
+    return Known(tuple(names), is_local(debate) and wrote.local)
 
 
 def marked(seat: Participant, cards: Cards, speaks: str = "") -> Participant:
@@ -65,4 +69,9 @@ def runs_here(seat: Participant) -> bool:
 
 
 def _here(seat: Participant) -> bool:
-    return all(model.partition(":")[0] == HERE for model in seat.choices)
+    return all(map(runs_on, seat.choices))
+
+
+def runs_on(model: str) -> bool:
+    """Whether its name alone says that a model runs on this machine."""
+    return model.partition(":")[0] == HERE

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,6 +65,7 @@ class _Job:
     model: str
     row: ReportRow
     otherwise: ReportState  # how it stands if this is called off
+    before: Usage  # of all calls that were on record when it was taken
     window: int = 0  # 0: the model's
     spent: Usage = NO_USAGE  # by this making
     owed: Usage = NO_USAGE  # of that, what is not on record yet
@@ -85,16 +87,23 @@ class _Job:
 
 class Reporter:
     """One per process. `model` writes the reports, unless another is named; None: nobody does;
-    OWN: one of the debate's own models."""
+    OWN: one of the debate's own models. Lists are told whose cost has grown by `tell`."""
 
     def __init__(
-        self, store: Store, filer: Filer, speaker: Speaker, clock: Clock, model: str | None
+        self,
+        store: Store,
+        filer: Filer,
+        speaker: Speaker,
+        clock: Clock,
+        model: str | None,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._filer = filer
         self._speaker = speaker
         self._clock = clock
         self._model = model
+        self._tell = tell
         self._room = asyncio.Semaphore(AT_ONCE)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._closed = False
@@ -194,7 +203,7 @@ class Reporter:
 
         row = await self._store.change_report(debate_id, claim)
         otherwise = before.state if before and asked else "making"
-        job = _Job(debate, turns, model or "", row, otherwise)
+        job = _Job(debate, turns, model or "", row, otherwise, row.usage)
         try:
             read = await self._read(job) if model else None
             read = row.read if read is None and keep else read
@@ -206,8 +215,7 @@ class Reporter:
             sentence = _sentence(error)
             says_so = bool(model) and not asked and row.read is None
             await self._end(job, "failed", Unread("failed") if says_so else None, error=sentence)
-            if says_so:
-                await self._filer.file(debate_id)
+            await self._filer.file(debate_id)
             if isinstance(error, MootError):
                 error.args = (sentence,)
             raise
@@ -243,7 +251,7 @@ class Reporter:
                         "The budget of this debate has no room for another report by a model. "
                         "The one that there is stays."
                     )
-                return Unread("budget")
+                return Unread("budget", reading.rounded(job.row.usage + job.owed))
             try:
                 return await self._written(job, call)
             except ProviderError as error:
@@ -291,7 +299,7 @@ class Reporter:
                 job.debate,
                 job.turns,
                 reply.model,
-                job.spent + usage,
+                job.before + job.spent + usage,
                 self._now(),
             )
         except ValueError as error:
@@ -369,13 +377,13 @@ class Reporter:
         *,
         error: str | None = None,
     ) -> None:
-        """Write what came of it, and what it took. Without a report, the one before stands, or says
-        why no model has written it."""
+        """Write what came of it, and what it took. Without a report, the one before stands, with
+        what was tried in its cost, or says why no model has written it."""
 
         def move(row: ReportRow | None) -> ReportRow:
             ended = replace(_with(_mine(row, job), job.owed), state=state, until=0.0, error=error)
             if made is None:
-                return replace(ended, read=read or ended.read)
+                return replace(ended, read=_counted(read or ended.read, ended.usage))
             wrote = read.model if isinstance(read, Reading) else None
             return replace(
                 ended,
@@ -387,11 +395,13 @@ class Reporter:
             )
 
         try:
-            refile = made is not None or read is not None
+            refile = made is not None or read is not None or job.owed.calls > 0
             await self._store.change_report(job.debate.id, move, refile=refile)
         except TakenError:  # what was spent is counted, whoever has it by now
             await self._store.change_report(job.debate.id, lambda row: _with(row, job.owed))
             raise
+        finally:
+            self._tell(job.debate.id)
 
     async def _report(self, debate: Debate, turns: list[Turn], read: Read) -> dict[str, Any]:
         try:
@@ -436,6 +446,11 @@ def _with(row: ReportRow | None, owed: Usage) -> ReportRow:
     if row is None:
         raise TakenError("The report is gone.")
     return replace(row, usage=row.usage + owed)
+
+
+def _counted(read: Read, usage: Usage) -> Read:
+    """What a model wrote, or why none did, with what all calls have taken by now."""
+    return replace(read, usage=reading.rounded(usage)) if read else None
 
 
 def _sentence(error: Exception) -> str:

@@ -377,7 +377,7 @@ class Service(Moot):
 
         debate = await self._store.label(check_id(debate_id), move)
         self._bus.touch(debate_id)
-        return debate
+        return await self._billed(debate)
 
     async def delete(self, debate_id: str, *, record: bool = False) -> None:
         if not await self._store.is_deleted(check_id(debate_id)):
@@ -399,10 +399,17 @@ class Service(Moot):
     # --- reads ---
 
     async def get(self, debate_id: str) -> Debate:
-        debate = self._shown(await self._store.load(check_id(debate_id)))
+        debate = await self._billed(self._shown(await self._store.load(check_id(debate_id))))
         if wrong := await behind(self._records, debate, lambda: self._store.load(debate_id)):
             return debate.but(warnings=(*debate.warnings, f"{WARN_FILES_AHEAD}: {wrong}"))
         return debate
+
+    async def _billed(self, debate: Debate) -> Debate:
+        """The same debate, with what its report took."""
+        if debate.status not in FINAL:
+            return debate
+        row = (await self._store.reports([debate.id])).get(debate.id)
+        return debate.but(writing=row.writing if row else None)
 
     async def find(self, search: Search | None = None) -> Found:
         search = replace(search or Search(), hidden=self._formats.disabled)
@@ -482,7 +489,7 @@ class Service(Moot):
     async def import_folder(self, data: bytes) -> Debate:
         brought = await self._bundles.bring(data, iso(self._clock.now()))
         self._bus.touch(brought.id)
-        return await self._store.load(brought.id)
+        return await self._billed(await self._store.load(brought.id))
 
     async def replay(self, debate_id: str) -> dict[str, Any]:
         return await asyncio.to_thread(self._replay, debate_id)
@@ -573,7 +580,7 @@ class Service(Moot):
             if at_rest(debate):
                 await self._file(debate)
                 await self._reporter.idle(debate_id)
-                return debate
+                return await self._billed(debate)
             if self._closed or debate.waiting_for:
                 return debate
             if self._dispatcher.here and not self._in_flight(debate):

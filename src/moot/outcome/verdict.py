@@ -10,9 +10,9 @@ from typing import Any
 
 from moot.core import depth
 from moot.core.answers import lines
-from moot.core.debate import NO_USAGE, Debate, Turn
+from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.positions import key
-from moot.core.prices import is_local, unpriced
+from moot.core.prices import Known, is_local, unpriced
 from moot.core.voices import family
 from moot.outcome.ballot import Vote
 from moot.outcome.count import Count
@@ -248,7 +248,12 @@ def _usage(debate: Debate, turns: Sequence[Turn]) -> Mapping[str, Any]:
     """What all calls of the debate took; before edition 4, those that led to a turn."""
     whole = debate.rules.edition > 3
     used = debate.usage if whole else reduce(add, (turn.usage for turn in turns), NO_USAGE)
-    known = {"unpriced": list(unpriced(debate)), "local": is_local(debate)} if whole else {}
+    return usage_of(used, Known(unpriced(debate), is_local(debate)) if whole else None)
+
+
+def usage_of(used: Usage, prices: Known | None) -> Mapping[str, Any]:
+    """What calls took, as a verdict tells it."""
+    known = {"unpriced": list(prices.unpriced), "local": prices.local} if prices else {}
     return {
         "inputTokens": used.input_tokens,
         "outputTokens": used.output_tokens,

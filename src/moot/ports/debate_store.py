@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from moot.core import prices
 from moot.core.change import Change, Ended
-from moot.core.debate import NO_USAGE, Debate, Turn, Usage
+from moot.core.debate import NO_USAGE, Debate, Turn, Usage, Writing
 from moot.core.events import Event
 from moot.core.followups import Followup
 from moot.core.link import Link
@@ -70,6 +71,16 @@ class ReportRow:
     until: float = 0.0  # of making: when another may try
     usage: Usage = NO_USAGE  # of all calls for it
     made_at: str = ""
+
+    @property
+    def writing(self) -> Writing | None:
+        """What it took, if a model was called for it."""
+        if not self.usage.calls:
+            return None
+        read = self.read if isinstance(self.read, Reading) else None
+        if read is None:
+            return Writing(self.usage, local=prices.runs_on(self.model or ""))
+        return Writing(self.usage, (read.model,) if read.unpriced else (), read.local)
 
     @staticmethod
     def written(debate_id: str, read: Reading, summary: str) -> "ReportRow":

@@ -6,7 +6,7 @@ from typing import Any
 
 from moot.core.debate import Debate
 from moot.core.forecast import Forecast
-from moot.core.prices import is_local, unpriced
+from moot.core.prices import is_local, known, unpriced
 
 UNKNOWN = "price unknown"
 FREE = "free, on this machine"
@@ -44,8 +44,15 @@ def price_of(unknown: Sequence[str]) -> str:
     return f"price of {named} unknown"
 
 
+def of_all(debate: Debate) -> str:
+    """What a debate has cost so far: every call counts, also those that failed, and those for its
+    report."""
+    prices = known(debate)
+    return spent(debate.spent.cost_usd, prices.unpriced, local=prices.local)
+
+
 def of_debate(debate: Debate) -> str:
-    """What a debate has cost so far: every call counts, also those that failed."""
+    """The same without its report: what its own files say, which are written before that."""
     return spent(debate.usage.cost_usd, unpriced(debate), local=is_local(debate))
 
 

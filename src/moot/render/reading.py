@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from moot.core.clean import one_line, visible
-from moot.core.debate import Debate, Turn, Usage
+from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.prompts import Message, estimate, quote
 from moot.render.ballots import jurors
 from moot.render.extract import clip
@@ -49,7 +49,7 @@ class Reading:
     summary: Annotated[str, Field(min_length=1, max_length=MAX_SUMMARY)]
     points: tuple[tuple[str, Points], ...]  # by speaker's id, of those who have any
     model: str
-    usage: Annotated[Usage, AfterValidator(_sane)]  # of every call, also those that failed
+    usage: Annotated[Usage, AfterValidator(_sane)]  # of all calls until then, failed ones too
     made_at: str
     at_issue: Finding | None = None  # None of a reading from before layout 5, as all that follows
     best: tuple[Finding, ...] = ()  # of each who debated, one
@@ -64,6 +64,7 @@ class Unread:
     """A model was to read it, and did not: the budget has no room, or every try failed."""
 
     reason: Literal["budget", "failed"]
+    usage: Annotated[Usage, AfterValidator(_sane)] = NO_USAGE  # of the calls that were made
 
 
 Read = Reading | Unread | None
@@ -260,18 +261,22 @@ def read(
         raise ValueError(f"points: there is no point of {', '.join(missing[:12])}")
     if (at_issue := held.at_issue(told.get("at_issue"))) is None:
         raise ValueError("at_issue: there is none")
-    spent = replace(usage, cost_usd=round(usage.cost_usd, 8))
     return Reading(
         _short(summary),
         tuple((actor, (_point(best[actor]),)) for actor in debated),
         one_line(model, 200),
-        spent,
+        rounded(usage),
         made_at,
         at_issue,
         tuple(best[actor] for actor in debated),
         held.conceded(told.get("conceded")),
         held.open(told.get("open")),
     )
+
+
+def rounded(usage: Usage) -> Usage:
+    """As files hold it."""
+    return replace(usage, cost_usd=round(usage.cost_usd, 8))
 
 
 def _point(one: Finding) -> Point:
@@ -287,6 +292,7 @@ def _short(summary: str) -> str:
 # --- how it is kept ---
 
 _READING = TypeAdapter(Reading)
+_UNREAD = TypeAdapter(Unread)
 _USED = {
     "calls": "calls",
     "inputTokens": "input_tokens",
@@ -298,15 +304,18 @@ _USED = {
 
 def encode(read_: Reading | Unread) -> dict[str, Any]:
     """For the database."""
-    return {"unread": read_.reason} if isinstance(read_, Unread) else asdict(read_)
+    if isinstance(read_, Reading):
+        return asdict(read_)
+    tried = {"usage": asdict(read_.usage)} if read_.usage.calls else {}
+    return {"unread": read_.reason, **tried}
 
 
 def decode(kept: Any) -> Read:
     """Reads what `encode` wrote. Returns None if it is something else, whoever changed it."""
     told = cast(dict[str, Any], kept) if isinstance(kept, dict) else {}
-    if (why := told.get("unread")) in ("budget", "failed"):
-        return Unread(why)
     try:
+        if "unread" in told:
+            return _UNREAD.validate_python({**told, "reason": told["unread"]})
         return _READING.validate_python(told)
     except ValidationError:
         return None
@@ -314,9 +323,7 @@ def decode(kept: Any) -> Read:
 
 def writer(reading: Reading) -> dict[str, Any]:
     """Who wrote a report, for the report."""
-    used = {name: getattr(reading.usage, field) for name, field in _USED.items()}
-    if reading.usage.thinking_tokens:
-        used["thinkingTokens"] = reading.usage.thinking_tokens
+    used = took(reading.usage)
     if reading.unpriced:
         used["unpriced"] = [reading.model]
     if reading.local:
@@ -324,11 +331,27 @@ def writer(reading: Reading) -> dict[str, Any]:
     return {"model": reading.model, **used, "madeAt": reading.made_at}
 
 
+def took(usage: Usage) -> dict[str, Any]:
+    """What calls took, as a report names it."""
+    used: dict[str, Any] = {name: getattr(usage, field) for name, field in _USED.items()}
+    return {**used, **({"thinkingTokens": usage.thinking_tokens} if usage.thinking_tokens else {})}
+
+
+def _taken(told: Any) -> dict[str, Any]:
+    """What `took` wrote, by the names of the fields."""
+    return {
+        **{field: told[name] for name, field in _USED.items()},
+        "thinking_tokens": told.get("thinkingTokens", 0),
+    }
+
+
 def of_report(document: Any) -> Read:
     """What a report says that a model wrote; None of one by extraction, or of none at all."""
     try:
         if document["method"] != "model":
-            return decode({"unread": document.get("unread")})
+            tried = document.get("tried")
+            unread = {"unread": document["unread"]}
+            return decode({**unread, "usage": _taken(tried)} if tried else unread)
         wrote = document["writer"]
         points = [
             (who["id"], tuple(who["mainPoints"]))
@@ -341,10 +364,7 @@ def of_report(document: Any) -> Read:
                 "summary": document["summary"]["text"],
                 "points": tuple((actor, own) for actor, own in points if own),
                 "model": wrote["model"],
-                "usage": {
-                    **{field: wrote[name] for name, field in _USED.items()},
-                    "thinking_tokens": wrote.get("thinkingTokens", 0),
-                },
+                "usage": _taken(wrote),
                 "made_at": wrote["madeAt"],
                 "unpriced": bool(wrote.get("unpriced")),
                 "local": bool(wrote.get("local")),

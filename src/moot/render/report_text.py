@@ -139,7 +139,7 @@ def told_of(report: Mapping[str, Any], layout: int) -> Told | None:
         return None
     spoke = [who for who in report["speakers"] if who["role"] not in ("juror", "person")]
     seats = [(who["name"], model) for who in spoke for model in who["models"][-1:]]
-    return tell(verdict, seats, layout)
+    return tell({**verdict, "usage": report.get("spent", verdict["usage"])}, seats, layout)
 
 
 def _words(report: Mapping[str, Any], summary: Mapping[str, Any], layout: int) -> list[str]:
@@ -168,8 +168,9 @@ def facts_of(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     totals = report["totals"]
     reason = f" ({_plain(report['stopReason'])})" if report["stopReason"] else ""
     lasted = report["durationSeconds"]
-    spent = f"{totals['inputTokens']:,} in, {totals['outputTokens']:,} out"
-    about = " (in part estimated)" if totals["estimated"] else ""
+    used = report.get("spent", totals)
+    spent = f"{used['inputTokens']:,} in, {used['outputTokens']:,} out"
+    about = " (in part estimated)" if used["estimated"] else ""
     return [
         ("Debate", f"{report['debate']}, {report['format']}"),
         ("Status", f"{report['status']}{reason}{', degraded' if report['degraded'] else ''}"),
@@ -177,14 +178,19 @@ def facts_of(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Ended", _moment(report["endedAt"]) or "not yet"),
         *([("Lasted", clock(lasted))] if lasted is not None else []),
         ("Tokens", spent + about),
-        ("Cost", f"{cost.of_document(totals)}{_for_the_report(report)}"),
+        ("Cost", f"{cost.of_document(used)}{_for_the_report(report)}"),
     ]
 
 
 def _for_the_report(report: Mapping[str, Any]) -> str:
-    """What the report cost beside the debate. Before layout 5 its last line alone said so."""
-    told = "takeaways" in report and report.get("writer")
-    return f", and {_writing(report)} for this report" if told else ""
+    """What the report cost: since layout 7, as a part of the whole. Before layout 5 its last line
+    alone said so."""
+    if tried := report.get("tried"):
+        return f", of which {cost.dollars(tried['costUsd'])} for tries to have this report written"
+    if "takeaways" not in report or not report.get("writer"):
+        return ""
+    part = "of which" if "spent" in report else "and"
+    return f", {part} {_writing(report)} for this report"
 
 
 def _writing(report: Mapping[str, Any]) -> str:
@@ -212,7 +218,8 @@ def tables(report: Mapping[str, Any]) -> dict[str, list[Sequence[str]]]:
     """The tables of a report by their titles, each with its head. The statistics end with a sum."""
     names = names_of(report)
     statistics = [(who["name"], who["statistics"]) for who in report["speakers"]]
-    statistics += [*_untold(report), ("All", report["totals"])]
+    statistics += [*_untold(report), *_reported(report)]
+    statistics.append(("All", {**report["totals"], **report.get("spent", {})}))
     found: dict[str, list[Sequence[str]]] = {
         "Statistics": [
             ("Speaker", *_FIGURES),
@@ -255,6 +262,15 @@ def _untold(report: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         return []
     known = {key: totals[key] for key in ("unpriced", "local")}
     return [("Calls without a turn", {**dict.fromkeys(totals, None), **rest, **known})]
+
+
+def _reported(report: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """What the calls for the report itself took, since layout 7."""
+    took = report.get("writer") or report.get("tried")
+    if "spent" not in report or not took:
+        return []
+    known = {"unpriced": (), "local": report["totals"]["local"]}
+    return [("This report", {**dict.fromkeys(report["totals"], None), **known, **took})]
 
 
 def place_of(item: Mapping[str, Any]) -> str:

@@ -43,6 +43,7 @@ def _facts(debate: Debate, layout: int) -> list[str]:
     )
     reason = f" ({debate.stop_reason})" if debate.stop_reason else ""
     spent = f"${debate.usage.cost_usd:.4f}" if debate.rules.edition < 4 else of_debate(debate)
+    own = "cost of these calls" if layout > 6 else "cost"  # those for the report come later
     return [
         f"- Debate: `{debate.id}`, {debate.format}",
         f"- Status: {debate.status}{reason}{', degraded' if debate.degraded else ''}",
@@ -51,7 +52,7 @@ def _facts(debate: Debate, layout: int) -> list[str]:
         (
             f"- Turns: {debate.turn_count}, calls: {debate.usage.calls}, "
             f"tokens: {debate.usage.input_tokens} in, {debate.usage.output_tokens} out, "
-            f"cost: {spent}"
+            f"{own}: {spent}"
         ),
         f"- From {debate.started_at or debate.created_at} to {debate.ended_at or '…'}",
     ]

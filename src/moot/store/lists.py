@@ -12,13 +12,14 @@ from typing import Any
 
 from sqlalchemy import Text, bindparam, or_, select, text
 
-from moot.core.debate import Debate
+from moot.core.debate import Debate, Writing
 from moot.core.ids import ENDING, check_part
 from moot.core.prices import known
 from moot.ports.finding import Found, Line, Search
 from moot.render.result_line import result_line
 from moot.store import label_rows, runs, said
 from moot.store.query import Connection, Query, any_of, can_hold, parts, planned_anew
+from moot.store.reports import report_of
 from moot.store.search import INDEXED, matching, words, words_of
 from moot.store.tables import conversations, reports
 from moot.store.tables import lines as lines_table
@@ -90,6 +91,12 @@ SUPPORT = Query(
     select(*lines_table.c["debate_id", "support"]).where(any_of(lines_table.c.debate_id))
 )
 SUMMARIES = Query(select(*reports.c["debate_id", "summary"]).where(any_of(reports.c.debate_id)))
+WRITTEN = Query(select(reports).where(any_of(reports.c.debate_id), reports.c.calls > 0))
+WRITTEN_COST = Query(
+    select(table.c.number, reports.c.cost_usd)
+    .select_from(table.join(reports, reports.c.debate_id == table.c.id))
+    .where(any_of(table.c.number), reports.c.cost_usd > 0)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +134,14 @@ def find(conn: Connection, search: Search) -> Found:
 
     long = [word for word in plain if len(word) > INDEXED]
     return _page(conn, _Asked(search, on_air, meant, long), look)
+
+
+def billed(conn: Connection, debates: Sequence[Debate]) -> list[Debate]:
+    """The same debates, with what their reports took."""
+    wrote: dict[str, Writing | None] = {}
+    for some in parts(reports.c.debate_id, [one.id for one in debates if one.ended_at]):
+        wrote |= {row["debate_id"]: report_of(row).writing for row in WRITTEN.rows(conn, some)}
+    return [one.but(writing=wrote.get(one.id)) for one in debates]
 
 
 def lines(conn: Connection, debates: Sequence[Debate]) -> dict[str, Line]:
@@ -235,13 +250,15 @@ def _page(conn: Connection, asked: _Asked, look: Look) -> Found:
     page = numbers[: search.limit]
     if len(numbers) > len(page):  # what was looked at after the page's last is for the next one
         before, more = page[-1], True
-    debates = runs.by_numbers(conn, page)
+    debates = billed(conn, runs.by_numbers(conn, page))
     return Found(debates, before if more else None, lines(conn, debates))
 
 
 def _fitting(conn: Connection, asked: _Asked, rows: Sequence[Row]) -> list[int]:
     """The numbers of those candidates that are to be shown."""
     search = asked.search
+    if search.min_cost is not None or search.max_cost is not None:
+        rows = _costing(conn, rows)
     fit = [
         row["number"]
         for row in rows
@@ -259,6 +276,14 @@ def _fitting(conn: Connection, asked: _Asked, rows: Sequence[Row]) -> list[int]:
         for model in asked.models:
             sat |= {row["number"] for row in OF_MODEL.rows(conn, {"model": model, **some})}
     return [number for number in fit if number in sat]
+
+
+def _costing(conn: Connection, rows: Sequence[Row]) -> list[Row]:
+    """The same candidates, each with what its report cost in its cost."""
+    more: dict[int, float] = {}
+    for some in parts(table.c.number, [row["number"] for row in rows]):
+        more |= {row["number"]: row["cost_usd"] for row in WRITTEN_COST.rows(conn, some)}
+    return [{**row, "cost_usd": row["cost_usd"] + more.get(row["number"], 0.0)} for row in rows]
 
 
 def _on_air(conn: Connection) -> frozenset[int]:

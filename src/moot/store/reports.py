@@ -39,13 +39,13 @@ def of_debates(conn: Connection, debate_ids: Sequence[str]) -> dict[str, ReportR
         return {row.debate_id: row} if row else {}
     found: dict[str, ReportRow] = {}
     for some in parts(reports.c.debate_id, debate_ids):
-        found |= {row["debate_id"]: _report(row) for row in OF_DEBATES.rows(conn, some)}
+        found |= {row["debate_id"]: report_of(row) for row in OF_DEBATES.rows(conn, some)}
     return found
 
 
 def of_debate(conn: Connection, debate_id: str) -> ReportRow | None:
     rows = OF_DEBATE.rows(conn, {"debate_id": debate_id})
-    return _report(rows[0]) if rows else None
+    return report_of(rows[0]) if rows else None
 
 
 def wanted(conn: Connection, now: float) -> list[str]:
@@ -77,7 +77,7 @@ def change(
     return row
 
 
-def _report(row: dict[str, Any]) -> ReportRow:
+def report_of(row: dict[str, Any]) -> ReportRow:
     plain = {name: row[name] for name in _SAME}
     return ReportRow(**plain, read=_read(row["reading"]), usage=usage_of(row))
 

@@ -10,7 +10,7 @@ from sqlalchemy.pool import NullPool
 from moot.errors import StorageError
 from moot.store.database import engine, storage_error
 
-HEAD = "0015"
+HEAD = "0016"
 UPGRADING = 0x6D6F6F74  # the lock that one upgrade of a Postgres takes from another
 _SCRIPTS = Path(__file__).parent / "migrations"
 

@@ -377,6 +377,9 @@ reports = Table(
     *_integers("tries input_tokens output_tokens"),
     Column("until", Float, nullable=False),  # of making: when another may try
     Column("cost_usd", Float, nullable=False),
+    Column("calls", Integer, nullable=False, server_default="0"),
+    Column("estimated", Integer, nullable=False, server_default="0"),
+    _thinking(),
 )
 _partial("debate_reports_making", "state = 'making'", reports.c.until)
 

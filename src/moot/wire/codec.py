@@ -15,7 +15,17 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from moot.core import prices, schedule, verbs
-from moot.core.debate import Cursor, Debate, Failure, Fork, Jury, Limits, Participant, Turn
+from moot.core.debate import (
+    NO_USAGE,
+    Cursor,
+    Debate,
+    Failure,
+    Fork,
+    Jury,
+    Limits,
+    Participant,
+    Turn,
+)
 from moot.core.events import Delta, Event, StatusChanged, TurnCommitted
 from moot.core.followups import Followup
 from moot.core.format import Format, from_json
@@ -28,9 +38,12 @@ _delta_values = attrgetter(*_DELTA)
 _NAMES = tuple(field.name for field in fields(Debate))
 _LATER: dict[str, Any] = {
     "place": None, "outcome": None, "result": "", "models": (), "unpriced": [], "local": False,
-    "waiting_for": None, "title": "", "tags": (), "archived": False,
+    "waiting_for": None, "title": "", "tags": (), "archived": False, "writing": None,
+    "spent": NO_USAGE,
 }  # fmt: skip
 """What an older server does not say of the debates in a list."""
+_UNFILED = ("title", "tags", "archived", "writing")
+"""What no file says of a debate."""
 
 
 class UnknownEventError(LookupError):
@@ -69,6 +82,7 @@ def filed(value: Debate) -> dict[str, Any]:
 def debate(value: Debate, shape: Any = shapes.ShownDebate) -> dict[str, Any]:
     """A debate as people and programs are shown it: where it stands now, and what comes next."""
     number, stage = schedule.here(value)
+    known = prices.known(value)
     return filled(
         shape,
         value,
@@ -78,8 +92,8 @@ def debate(value: Debate, shape: Any = shapes.ShownDebate) -> dict[str, Any]:
         progress=_progress(value),
         schedule=_schedule(value),
         longer_seconds=verbs.longer_seconds(value),
-        unpriced=list(prices.unpriced(value)),
-        local=prices.is_local(value),
+        unpriced=list(known.unpriced),
+        local=known.local,
         stages=[
             {
                 "name": leg.stage.name,
@@ -141,7 +155,7 @@ def read_debate(said: Mapping[str, Any], rules: Any, received: Any = None) -> De
             "turn_count": said["progress"]["done"],
             "total": said["progress"]["total"],
             "waiting_for": said.get("waiting_for"),
-            **{name: said[name] for name in ("title", "tags", "archived") if name in said},
+            **{name: said[name] for name in _UNFILED if name in said},
         }
     )
 

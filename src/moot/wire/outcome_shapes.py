@@ -130,15 +130,29 @@ class Takeaways(TypedDict):
     open: Annotated[list[SpeakersFinding] | None, Field(description="None: nobody was asked.")]
 
 
-class Writer(TypedDict):
-    """The model that wrote a report, and what that took."""
+class Taken(TypedDict):
+    """What calls took."""
 
-    model: str
     inputTokens: int
     outputTokens: int
     costUsd: float
     calls: int
     estimated: bool
+    thinkingTokens: NotRequired[int]
+
+
+class VerdictUsage(Taken):
+    """What all calls of the debate took, failed and cancelled ones too. A verdict is made when the
+    debate ends: what its report took later is in the debate's `spent`."""
+
+    unpriced: NotRequired[Unpriced]
+    local: NotRequired[Local]
+
+
+class Writer(Taken):
+    """The model that wrote a report, and what all calls for it took until then."""
+
+    model: str
     madeAt: str
     unpriced: NotRequired[Unpriced]
     local: NotRequired[Local]
@@ -162,7 +176,13 @@ class Report(TypedDict):
         Annotated["Verdict", Field(description="If the debate came to an outcome.")]
     ]
     speakers: list[ReportSpeaker]
-    totals: Statistics
+    totals: Annotated[Statistics, Field(description="Of the debate's own turns and calls.")]
+    spent: NotRequired[
+        Annotated[
+            VerdictUsage,
+            Field(description="What all calls took, those for the report too. Since layout 7."),
+        ]
+    ]
     rounds: list[ReportRound]
     timeline: list[TimelineEntry]
     failures: list[FailedTurn]
@@ -174,6 +194,7 @@ class Report(TypedDict):
         Annotated[str, Field(description="What stands above all of it, if small models spoke.")]
     ]
     unread: NotRequired[Annotated[str, Field(description="Why no model wrote it.")]]
+    tried: NotRequired[Annotated[Taken, Field(description="What it took to try all the same.")]]
     takeaways: NotRequired[
         Annotated[Takeaways, Field(description="Of a report that was made in layout 5 or later.")]
     ]
@@ -406,18 +427,6 @@ class JudgeChoice(TypedDict):
     name: str
     choice: Annotated[str, Field(description="An option, its own words, or undecided.")]
     turn: int
-
-
-class VerdictUsage(TypedDict):
-    """What all calls of the debate took, failed and cancelled ones too."""
-
-    inputTokens: int
-    outputTokens: int
-    costUsd: float
-    calls: int
-    estimated: bool
-    unpriced: NotRequired[Unpriced]
-    local: NotRequired[Local]
 
 
 class DepthAgreed(TypedDict):

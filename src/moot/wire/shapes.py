@@ -23,6 +23,7 @@ from moot.core.debate import (
     Phase,
     Stance,
     Usage,
+    Writing,
 )
 from moot.core.form import Asked
 from moot.core.format import Format
@@ -87,6 +88,15 @@ Tags = tuple[str, ...]
 Archived = Annotated[bool, Field(description="Whether lists leave it out unless they are asked.")]
 
 
+OwnUsage = Annotated[Usage, Field(description="Of the debate's own calls.")]
+Spent = Annotated[
+    Usage, Field(description="Of all calls, those for its report too: what the debate cost.")
+]
+OfReport = Annotated[
+    Writing | None, Field(description="What its report took; null: no model was called for it.")
+]
+
+
 class ListedDebate(TypedDict):
     """A debate as lists show it."""
 
@@ -108,7 +118,9 @@ class ListedDebate(TypedDict):
     models: Annotated[tuple[str, ...], Field(description="Of all seats, each once.")]
     stop_reason: StopReason | None
     failure: Failure | None
-    usage: Usage
+    usage: OwnUsage
+    writing: OfReport
+    spent: Spent
     unpriced: Unpriced
     local: Local
     created_at: str
@@ -157,6 +169,8 @@ class ShownDebate(FiledDebate):
     title: Title
     tags: Tags
     archived: Archived
+    writing: OfReport
+    spent: Spent
     unpriced: Unpriced
     local: Local
     place: Heading | None

@@ -342,7 +342,7 @@ def test_the_cost_is_that_of_every_call_and_the_rows_add_up() -> None:
     assert totals["estimated"]
     text = markdown(made)
     assert "- Cost: $0.0325\n" in text
-    assert "cost: $0.0325\n" in transcript.markdown(debate, turns)
+    assert "cost of these calls: $0.0325\n" in transcript.markdown(debate, turns)
     row = next(line for line in text.splitlines() if line.startswith("| Calls without a turn"))
     assert [cell.strip() for cell in row.split("|")[6:9]] == ["200", "5", "$0.0225"]
     check_html(html(made))
@@ -370,7 +370,7 @@ def test_a_price_that_nobody_published_is_unknown_and_not_zero() -> None:
     assert [row[8].strip() for row in rows if "---" not in row[8]] == [
         "Cost", "unknown", "free", "unknown",
     ]  # fmt: skip
-    assert "cost: price unknown\n" in transcript.markdown(unknown, turns)
+    assert "cost of these calls: price unknown\n" in transcript.markdown(unknown, turns)
     partly = unknown.but(usage=replace(used, cost_usd=0.12))
     assert "- Cost: at least $0.1200; price of openai:new unknown\n" in markdown(
         report(partly, turns)

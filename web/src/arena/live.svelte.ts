@@ -232,8 +232,8 @@ export class LiveDebate {
   /** Only the list's stream has usage and progress between two changes of status. */
   #figures(listed: ListedDebate): void {
     if (!this.debate || listed.updated_at < this.debate.updated_at) return
-    const { usage, progress, updated_at } = listed
-    this.debate = { ...this.debate, usage, progress, updated_at }
+    const { usage, spent, writing, unpriced, local, progress, updated_at } = listed
+    this.debate = { ...this.debate, usage, spent, writing, unpriced, local, progress, updated_at }
   }
 
   /** Apply the deltas of one frame. */

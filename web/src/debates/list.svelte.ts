@@ -166,7 +166,7 @@ class DebateList {
   #fits(debate: ListedDebate): boolean {
     const { status, outcome, format, model, tag, archived, cost } = this.narrowed
     const { least = 0, most = Infinity } = COSTS[cost] ?? {}
-    const spent = debate.usage.cost_usd
+    const spent = debate.spent.cost_usd
     return (
       debate.archived === (archived === 'yes') &&
       (!tag || debate.tags.includes(tag)) &&

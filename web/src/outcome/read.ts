@@ -7,6 +7,13 @@ import type { Consensus, Found, Packet, Report, Verdict } from './types'
 const JUST = 30_000
 
 export async function read(id: string): Promise<Found> {
+  const found = await readAll(id)
+  const { debate, report } = found
+  if (!report?.spent || report.spent.calls === debate.spent.calls) return found
+  return { ...found, debate: await get<Debate>(`/debates/${id}`) } // its report was written meanwhile
+}
+
+async function readAll(id: string): Promise<Found> {
   const debate = await get<Debate>(`/debates/${id}`)
   const none: Found = { debate, report: null, verdict: null, packet: null, consensus: null, turns: [] }
   if (!isFinal(debate.status)) return none

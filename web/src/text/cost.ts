@@ -6,7 +6,7 @@ export const UNKNOWN = 'price unknown'
 export const FREE = 'free, on this machine'
 
 /** Of a debate, or of a document that it left. Those from before do not say whose price is unknown. */
-interface Spent {
+export interface Spent {
   costUsd: number
   estimated: boolean
   unpriced?: string[]
@@ -36,16 +36,17 @@ export function spentBriefly(spent: Spent): string {
   return spent.local && !spent.costUsd ? 'free' : spentWords(spent)
 }
 
-type Paid = Pick<ListedDebate, 'usage' | 'unpriced' | 'local'>
+type Paid = Pick<ListedDebate, 'spent' | 'unpriced' | 'local'>
+
+/** What all calls of a debate took, those for its report too. */
+export const spentOn = ({ spent, unpriced, local }: Paid): Spent => ({ costUsd: spent.cost_usd, estimated: spent.estimated, unpriced, local })
 
 /** What a debate has cost so far: every call counts, also those that failed. Nothing before the first. */
-export const costWords = ({ usage, unpriced, local }: Paid): string =>
-  usage.calls ? spentWords({ costUsd: usage.cost_usd, estimated: usage.estimated, unpriced, local }) : ''
+export const costWords = (debate: Paid): string => (debate.spent.calls ? spentWords(spentOn(debate)) : '')
 
 /** The same in a word or two, for a list. */
 export function costBriefly(debate: Paid): string {
-  const { usage, unpriced, local } = debate
-  const brief = usage.calls ? spentBriefly({ costUsd: usage.cost_usd, estimated: usage.estimated, unpriced, local }) : ''
+  const brief = debate.spent.calls ? spentBriefly(spentOn(debate)) : ''
   return brief === 'unknown' ? UNKNOWN : brief
 }
 
@@ -54,8 +55,8 @@ export function progressWords(debate: Paid, forecast: Forecast | null): string {
   const spent = costWords(debate)
   const likely = forecast?.cost_usd?.likely ?? 0
   if (!spent) return forecast ? expectedWords(forecast) : ''
-  const counts = !debate.unpriced.length && !(debate.local && !debate.usage.cost_usd)
-  return counts && likely > debate.usage.cost_usd ? `${spent} of about ${about(likely)}` : spent
+  const counts = !debate.unpriced.length && !(debate.local && !debate.spent.cost_usd)
+  return counts && likely > debate.spent.cost_usd ? `${spent} of about ${about(likely)}` : spent
 }
 
 /** What a debate is likely to cost, before its first call. */

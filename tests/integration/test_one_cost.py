@@ -1,0 +1,122 @@
+"""What a debate cost, with its report that a model wrote: one figure, wherever it is shown."""
+
+import json
+import re
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from moot.bootstrap import open_service
+from moot.cli import target
+from moot.cli.main import app
+from moot.core.debate import Usage
+from moot.engine.service import Service
+from moot.errors import ProviderError
+from moot.ports.finding import Search
+from moot.ports.model_call import Call, Reply
+from moot.render import report_text
+from moot.settings import Settings
+from tests.integration.councils import Voices, written
+from tests.integration.reporting import WRITER, a_home, filed, hold, issues, run
+from tests.virtual import MODEL
+
+CALL = 0.001  # what each costs
+AMOUNT = re.compile(r"\$\d+\.\d+")
+
+
+def dollars(calls: int) -> str:
+    return f"${calls * CALL:.4f}"
+
+
+@pytest.mark.parametrize("format_", ["duel", "council"])
+def test_the_report_is_in_the_one_figure_of_every_view(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
+) -> None:
+    voices = Voices()
+    monkeypatch.setattr(target, "open_service", partial(open_service, speaker=voices))
+    home = {"MOOT_HOME": str(tmp_path), "MOOT_MODEL": MODEL, "MOOT_REPORT_MODEL": WRITER}
+    for name, value in home.items():
+        monkeypatch.setenv(name, value)
+
+    def said(*command: str) -> str:
+        done = CliRunner().invoke(app, list(command), catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    told = said("run", "Ship <it>?", "-f", format_)
+    calls = len(voices.calls)
+    assert (len(voices.reports), calls > 2) == (1, True)
+    whole, own, wrote = dollars(calls), dollars(calls - 1), dollars(1)
+    ends = rf"{calls} calls, [\d,]+ tokens, \{whole}; of that 1 call, 15 tokens, \{wrote} for the"
+    assert re.search(ends, " ".join(told.split()))
+    assert own not in told
+    shown = " ".join(said("show", "last").split())
+    assert re.search(ends, shown)
+    assert own not in shown
+    for command in (["show", "last"], ["run", "Ship <it>?", "-f", format_]):
+        document = json.loads(said(*command, "--json"))
+        assert document["spent"]["cost_usd"] == pytest.approx(calls * CALL)
+        assert document["spent"]["calls"] == calls
+        assert document["writing"]["usage"]["cost_usd"] == CALL
+        assert document["usage"]["cost_usd"] == pytest.approx((calls - 1) * CALL)
+    assert len(voices.reports) == 2, "the second run waited for its report, too"
+    for row in said("list").splitlines():
+        assert AMOUNT.findall(row) == [whole]
+    for row in json.loads(said("list", "--json")):
+        assert row["spent"]["cost_usd"] == pytest.approx(calls * CALL)
+    between = ["--min-cost", str((calls - 0.5) * CALL)]
+    assert len(said("list", *between).splitlines()) == 2
+    assert said("list", "--max-cost", between[1]) == "No debates match.\n"
+
+    id_ = json.loads(said("show", "last", "--json"))["id"]
+    folder = tmp_path / "records" / "debates" / id_
+    document = json.loads((folder / "report.json").read_text())
+    assert document["spent"]["costUsd"] == pytest.approx(calls * CALL)
+    for name in ("report.md", "report.html"):
+        text = (folder / name).read_text()
+        assert f"{whole}, of which {wrote} for this report" in text
+        assert own not in text
+    transcript = (folder / "transcript.md").read_text()
+    assert f"cost of these calls: {own}" in transcript, "it is written first, and says so"
+    settings = Settings(home=tmp_path, model=MODEL, report_model=WRITER)
+    assert issues(settings, id_) == ()
+
+
+def test_calls_for_a_report_that_failed_are_in_it_too(tmp_path: Path) -> None:
+    """None is written, then one is, then no other: each call is counted."""
+    good = False
+
+    def answer(call: Call) -> Reply:
+        text = json.dumps(written(call)) if good else "No."
+        return Reply(text, call.model, Usage(10, 5, CALL))
+
+    settings, voices = a_home(tmp_path), Voices(answer)
+
+    async def work(service: Service) -> None:
+        nonlocal good
+        made = await hold(service)
+        tries = len(voices.reports)
+        (debate,) = (await service.find(Search())).debates
+        own, told = len(voices.calls) - tries, filed(settings, made.id)
+        assert (made.usage.calls, made.spent.calls, tries > 1) == (own, own + tries, True)
+        assert debate.spent == made.spent == (await service.get(made.id)).spent
+        assert told["spent"]["costUsd"] == pytest.approx(made.spent.cost_usd)
+        assert (told["unread"], told["tried"]["calls"]) == ("failed", tries)
+        ends = f"of which {dollars(tries)} for tries to have this report written"
+        assert f"Cost: {dollars(own + tries)}, {ends}" in report_text.markdown(told)
+        assert issues(settings, made.id) == ()
+        for asked in (tries + 1, 2 * tries + 1):
+            good = asked == tries + 1
+            with suppress(ProviderError):
+                await service.remake_report(made.id)
+            told, spent = filed(settings, made.id), (await service.get(made.id)).spent
+            assert told == await service.report(made.id)
+            assert told["writer"]["calls"] == told["spent"]["calls"] - own == asked
+            assert spent.cost_usd == pytest.approx(told["spent"]["costUsd"])
+            assert spent.calls == told["spent"]["calls"]
+            assert issues(settings, made.id) == ()
+
+    run(settings, voices, work)
