@@ -1,5 +1,6 @@
 """What a debate cost, with its report that a model wrote: one figure, wherever it is shown."""
 
+import asyncio
 import json
 import re
 from contextlib import suppress
@@ -10,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from moot.bootstrap import open_service
-from moot.cli import target
+from moot.cli import live, target
 from moot.cli.main import app
-from moot.core.debate import Usage
+from moot.core.debate import Debate, Usage
 from moot.engine.service import Service
 from moot.errors import ProviderError
 from moot.ports.finding import Search
@@ -21,7 +22,7 @@ from moot.render import report_text
 from moot.settings import Settings
 from tests.integration.councils import Voices, written
 from tests.integration.reporting import WRITER, a_home, filed, hold, issues, run
-from tests.virtual import MODEL
+from tests.virtual import MODEL, until
 
 CALL = 0.001  # what each costs
 AMOUNT = re.compile(r"\$\d+\.\d+")
@@ -120,3 +121,21 @@ def test_calls_for_a_report_that_failed_are_in_it_too(tmp_path: Path) -> None:
             assert issues(settings, made.id) == ()
 
     run(settings, voices, work)
+
+
+def test_ctrl_c_lets_a_report_be_written_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings, voices = a_home(tmp_path), Voices(seconds=30.0)
+
+    async def work(service: Service) -> Debate:
+        made = await service.create("Ship it?", format="duel")
+        waiting = asyncio.create_task(service.wait(made.id))
+        await until(lambda: voices.reports)
+        assert await live._pause(service, made.id)
+        assert not waiting.done()
+        return await waiting
+
+    ended = run(settings, voices, work)
+    assert "Ctrl-C again leaves at once" in capsys.readouterr().err
+    assert (voices.cancelled, ended.writing and ended.writing.usage.calls) == (0, 1)

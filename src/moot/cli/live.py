@@ -209,6 +209,11 @@ async def _pause(moot: Moot, debate_id: str) -> bool:
     status = (await moot.get(debate_id)).status
     if status == "queued":
         say(f"It waits for a worker and will be spoken by one. `moot stop {debate_id}` ends it.")
+    elif status in FINAL and (await moot.report(debate_id)).get("pending"):
+        say(
+            "The debate is over, and a model is writing its report, which Ctrl-C does not stop. "
+            "Ctrl-C again leaves at once; then it is written later, and paid for again."
+        )
     return status in FINAL
 
 
