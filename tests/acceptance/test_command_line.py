@@ -40,6 +40,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     """No key, no server, no setting of whoever runs the tests, but the database of the test."""
     names = ("PATH", "HOME", "MOOT_DATABASE_URL")
     kept = {name: os.environ[name] for name in names if name in os.environ}
+    kept["PATH"] = f"{Path(MOOT).parent}:{kept['PATH']}"  # commands to type are named alone
     fixed = {"MOOT_HOME": str(home), "COLUMNS": "200", "LANG": "C.UTF-8", "TERM": "xterm-256color"}
     return kept | fixed | more
 
@@ -256,8 +257,8 @@ def test_a_motion_comes_from_standard_input_or_a_file(home: Path, tmp_path: Path
     odd = tmp_path / "odd"
     odd.write_bytes(b"\xff\xfe")
     wrong = [
-        (["run"], "moot run --file FILE"),
-        (["council"], "moot council -"),
+        (["run"], "or --file FILE"),
+        (["council"], "or - to read it"),
         (["run", MOTION, "--file", str(file)], "not both"),
         (["council", MOTION, "--problem", "Why?"], "not both"),
         (["run", "--file", str(tmp_path / "nowhere")], "cannot be read: No such file"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from moot.cli.ask import Json, add_file_commands, ask, print_json, said, table, takes, tell_gone
+from moot.cli.hints import hint
 from moot.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def list_(json: Json = False) -> None:
     if json:
         print_json([codec.shown_agent(agent) for agent in found])
     elif not found:
-        typer.echo('No agents yet. Save one:  moot agents add "Ada" --bio "…"')
+        hint('No agents yet. Save one:  moot agents add "Ada" --bio "…"')
     else:
         rows = [(one.id, one.name, one.stance, one.model or "default", one.bio) for one in found]
         table(("id", "name", "stance", "model", "bio"), rows, "bio")
@@ -130,5 +131,7 @@ def _tell(agent: "Agent", json: bool, *more: str) -> None:
     typer.echo(f"{agent.name}  ({agent.id})")
     typer.echo(f"  {agent.stance}, {agent.model or 'the default model'}")
     typer.echo(f"  voice: {', '.join(part for part in spoken if part)}")
-    for line in (*(f"  {line}" for line in agent.bio.splitlines()), *more):
-        typer.echo(line)
+    for line in agent.bio.splitlines():
+        typer.echo(f"  {line}")
+    for line in more:
+        hint(line)

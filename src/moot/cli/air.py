@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from moot.cli.ask import print_json, table
+from moot.cli.hints import hint
 from moot.cli.live import LIVE_PACE, Interrupts, exit_code, here, shown
 from moot.cli.screen import Lines, Screen, View
 from moot.cli.takeaways_view import ended as ended_with
@@ -129,7 +130,7 @@ def _tell_several(ended: Sequence[Aired]) -> None:
     typer.echo()
     for one in ended:
         if one.debate and one.debate.status == "paused":
-            typer.echo(f"{one.station.name} is paused;  moot air {one.station.id}  goes on.")
+            hint(f"{one.station.name} is paused;  moot air {one.station.id}  goes on.")
 
 
 async def _document(moot: Moot, one: Aired) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moot.cli.ask import Id, Json, ask, print_json
+from moot.cli.hints import hint
 
 if TYPE_CHECKING:
     from moot.core.followups import Followup
@@ -40,7 +41,7 @@ def ask_(
             print_json([codec.followup(one) for one in asked])
             return
         if not asked:
-            typer.echo('Nothing was asked yet.  moot ask ID "…"  asks.')
+            hint('Nothing was asked yet.  moot ask ID "…"  asks.')
         for one in asked:
             typer.echo(f"{one.number}. {one.question}\n")
             _tell(one, one.answer)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moot.cli.ask import Json, counted, print_json
+from moot.cli.hints import hint
 from moot.cli.quiet import loading
 from moot.errors import InputError
 
@@ -161,7 +162,7 @@ def doctor(
     for finding in findings if not json else ():
         ok = finding.ok
         mark = typer.style("ok  " if ok else "--  ", fg="green" if ok else "yellow")
-        typer.echo(f"{mark}{finding.name:<12}{finding.detail}")
+        hint(f"{mark}{finding.name:<12}{finding.detail}")
     if not all(finding.ok for finding in findings if finding.needed):
         raise typer.Exit(1)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moot.cli.ask import Json, ask, flat, print_json
+from moot.cli.hints import hint
 from moot.errors import InputError
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def list_(
         _print(found)
     else:
         everything = search == Search(limit=limit, archived=None if all_ else False)
-        typer.echo(START if everything else "No debates match.")
+        hint(START if everything else "No debates match.")
 
 
 def _listed(debate: "Debate", line: "Line") -> dict[str, object]:
@@ -101,7 +102,7 @@ def _print(found: list[Row]) -> None:
         for row in found:
             typer.echo("\t".join(_plain(*row)))
     if any(left for *_, left in found):
-        typer.echo("Nobody carries on those left behind;  moot resume ID  does.", err=True)
+        hint("Nobody carries on those left behind;  moot resume ID  does.", err=True)
 
 
 def _statuses(given: list[str]) -> "tuple[tuple[Status, ...], bool]":

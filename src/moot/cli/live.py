@@ -10,6 +10,7 @@ import typer
 
 from moot.bootstrap import load_settings
 from moot.cli.ask import print_json
+from moot.cli.hints import typed
 from moot.cli.person import carried
 from moot.cli.screen import Screen, View
 from moot.cli.takeaways_view import ended
@@ -263,7 +264,7 @@ def who_speaks(debate: Debate, found: Sequence[ProviderStatus], plan: Plan | Non
         line = f"{line} · {cost.outlook(plan.estimate)}"
     canned = any(seat.model == "local" for seat in speaking) and local == UNDERSTUDY
     keyed = any(one.works for one in found if one.provider != "local")
-    return f"{line}. {HINT}" if canned and not keyed else line
+    return f"{line}. {typed(HINT)}" if canned and not keyed else line
 
 
 def _voice(model: str) -> str:

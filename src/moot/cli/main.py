@@ -30,6 +30,7 @@ with loading():
         template_commands,
     )
     from moot.cli.grouped import Grouped
+    from moot.cli.hints import typed
     from moot.errors import InputError, MootError
 
 app = typer.Typer(
@@ -74,7 +75,7 @@ def main() -> None:
     try:
         app()
     except MootError as error:
-        typer.echo(f"moot: {error.message}", err=True)
+        typer.echo(f"moot: {typed(error.message)}", err=True)
         sys.exit(2 if isinstance(error, InputError) else 1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from moot.cli.ask import Json, print_json
+from moot.cli.hints import hint
 from moot.errors import InputError, MootError, NotFoundError
 from moot.extras import install
 
@@ -42,7 +43,7 @@ def list_(json: Json = False) -> None:
             typer.echo(f"  {row['goodFor']}")
     wanted = shelf.wanted()
     if wanted and wanted != "none" and shelf.chosen() is None:
-        typer.echo(f"In use is {wanted}, which is gone or is not a GGUF. Choose another:  "
+        hint(f"In use is {wanted}, which is gone or is not a GGUF. Choose another:  "
                    "moot model use NAME", err=True)  # fmt: skip
 
 

@@ -29,8 +29,8 @@ def motion_of(command: str, noun: str, given: str | None, file: Path | None) -> 
     if sys.stdin is not None and sys.stdin.isatty():
         return _asked(noun)
     raise InputError(
-        f'Give the {noun}: moot {command} "Should we …?", or moot {command} - to read it from '
-        f"standard input, or moot {command} --file FILE.",
+        f'Give the {noun}: moot {command} "Should we …?"; or - to read it from standard input, or '
+        "--file FILE.",
         noun,
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moot.cli.ask import Json, ask, print_json
+from moot.cli.hints import typed
 from moot.errors import InputError
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _show(one: "Offers", limit: int) -> None:
         typer.echo(f"  {model.model:<{width}}  {_price(model):>15}  {_rest(model)}".rstrip())
     if more := len(one.models) - len(shown):
         ways = f"moot models {one.provider} WORD searches, --limit 0 lists all"
-        typer.secho(f"  … and {more:,} more: {ways}.", dim=True)
+        typer.secho(typed(f"  … and {more:,} more: {ways}."), dim=True)
 
 
 def _price(model: "Offer") -> str:

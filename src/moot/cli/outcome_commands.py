@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moot.cli.ask import ID_HELP, Id, Json, ask, counted, ids, print_json, table, whole_id
+from moot.cli.hints import hint
 from moot.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _tell_scores(found: "Calibration", json: bool) -> None:
         print_json(codec.plain(found))
         return
     if found.noted < found.needed:
-        typer.echo(
+        hint(
             f"{found.noted} of {found.needed} outcomes are noted; then there are scores. "
             "Note one:  moot outcome ID right"
         )

@@ -10,6 +10,7 @@ from rich.text import Text
 from moot.bootstrap import load_settings, replay
 from moot.cli import verdict_view
 from moot.cli.ask import counted
+from moot.cli.hints import typed
 from moot.cli.screen import Screen, ending
 from moot.cli.target import remote
 from moot.core.clean import visible
@@ -34,7 +35,8 @@ def tell(whole: dict[str, Any]) -> None:
     if told := _rebuilt(whole):
         _transcript(console, *told)
     if not whole["consistency"]["indexed"]:
-        console.print(Text("The database does not have it;  moot reindex  adds it.", style="dim"))
+        lost = "The database does not have it;  moot reindex  adds it."
+        console.print(Text(typed(lost), style="dim"))
     issues = whole["consistency"]["issues"]
     if not issues:
         console.print(Text("All files are as they were written.", style="green"))

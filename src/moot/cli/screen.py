@@ -16,6 +16,7 @@ from rich.text import Text
 
 from moot.cli import markdown_view, takeaways_view, verdict_view
 from moot.cli.ask import counted, flat
+from moot.cli.hints import typed
 from moot.core import prices, schedule, verbs
 from moot.core.clean import clean
 from moot.core.debate import HUMAN, Debate, Turn, Usage
@@ -226,18 +227,19 @@ class Screen(View):
         if report:
             takeaways_view.show(out, report)
         if debate.failure and debate.status == "failed":
-            out.print(f"[red]{escape(debate.failure.message)}[/red]")
+            out.print(f"[red]{escape(typed(debate.failure.message))}[/red]")
         elif debate.failure:
             seat = debate.seat(debate.failure.actor)
-            out.print(f"[red]{escape(seat.name)}: {escape(debate.failure.message)}[/red]")
+            said = typed(debate.failure.message)
+            out.print(f"[red]{escape(seat.name)}: {escape(said)}[/red]")
             ways = mends(debate)
             width = max(len(command) for command, _ in ways) + 3
             for command, what in ways:
                 out.print(f"  {command:<{width}}{what}", soft_wrap=True)
         elif debate.status == "paused":
-            out.print(f"Go on with  moot resume {debate.id}")
+            out.print(typed(f"Go on with  moot resume {debate.id}"), soft_wrap=True)
         elif debate.waiting_for:
-            out.print(f'Speak with  moot say {debate.id} "…"', soft_wrap=True)
+            out.print(typed(f'Speak with  moot say {debate.id} "…"'), soft_wrap=True)
         if "://" in folder:
             out.print(f"[dim]On the server: {escape(folder)}[/dim]", soft_wrap=True)
         elif folder:
@@ -402,12 +404,13 @@ def mends(debate: Debate) -> list[tuple[str, str]]:
     """The commands that go on with a debate whose speaker failed, and what each does."""
     longer = verbs.longer_seconds(debate)
     allow = f"moot retry {debate.id} --max-turn-seconds {longer:g}" if longer else ""
-    return [
+    ways = [
         (f"moot retry {debate.id}", "restart the speaker"),
         *([(allow, "and give it more time")] if longer else []),
         (f"moot retry {debate.id} --model M", "with another model"),
         (f"moot skip {debate.id}", "go on without this turn"),
     ]
+    return [(typed(command), what) for command, what in ways]
 
 
 def cut_words(cut: CutOff) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moot.cli.ask import Id, Json, ask, counted, print_json, table
+from moot.cli.hints import hint
 from moot.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def _make(id_: str, seat: str | None, json: bool) -> None:
         return
     typer.echo(url)
     what = f"reads this debate and speaks for {seat}" if seat else "reads this debate"
-    typer.echo(
+    hint(
         f"Whoever has this link {what}. It is shown once; `moot share {id_} --revoke {link.id}` "
         "ends it.",
         err=True,

@@ -22,6 +22,7 @@ from moot.cli.ask import (
     whole_id,
     whole_ids,
 )
+from moot.cli.hints import hint
 from moot.cli.quiet import loading
 from moot.errors import InputError
 
@@ -116,7 +117,7 @@ def list_(json: Json = False) -> None:
     if json:
         print_json([codec.station(one) for one in found])
     elif not found:
-        typer.echo("No stations yet. To add the examples:  moot stations examples")
+        hint("No stations yet. To add the examples:  moot stations examples")
     else:
         rows = [
             (one.id, one.name, one.cron or "", when(one.next_slot, one.zone), one.about)
@@ -262,9 +263,9 @@ def examples(json: Json = False) -> None:
         print_json({"stations": ids, "made": made})
         return
     typer.echo(f"Brought: {', '.join(made)}." if made else "They are all here already.")
-    typer.echo(f"Air one now:          moot air {ids[0]}")
-    typer.echo("Air one on each:      moot air --examples")
-    typer.echo("As their times come:  moot serve")
+    hint(f"Air one now:          moot air {ids[0]}")
+    hint("Air one on each:      moot air --examples")
+    hint("As their times come:  moot serve")
 
 
 def air(
@@ -297,9 +298,9 @@ def _tell(station: "Station", json: bool) -> None:
         return
     head(station)
     if station.motions and station.agents:
-        typer.echo(f"Air it now with:  moot air {station.id}")
+        hint(f"Air it now with:  moot air {station.id}")
     else:
-        typer.echo(f"Give it a pool:  moot stations change {station.id} --motion … --agent ID …")
+        hint(f"Give it a pool:  moot stations change {station.id} --motion … --agent ID …")
 
 
 def _tell_conversation(conversation: "Conversation", text: str, json: bool) -> None:

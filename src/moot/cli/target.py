@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moot.bootstrap import load_settings, open_service
+from moot.cli.hints import typed
 from moot.errors import InputError
 from moot.ports.entry_point import Moot
 from moot.settings import Settings, secret
@@ -51,7 +52,7 @@ class Notices:
 
 def say(said: str) -> None:
     """A line on standard error, above what moves on the screen (`typer.echo` would tear it)."""
-    sys.stderr.write(f"{said}\n")
+    sys.stderr.write(f"{typed(said)}\n")
     sys.stderr.flush()
 
 

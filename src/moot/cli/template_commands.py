@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moot.cli.ask import Id, Json, ask, print_json
+from moot.cli.hints import hint
 
 if TYPE_CHECKING:
     from moot.ports.entry_point import Moot
@@ -33,7 +34,7 @@ def list_(context: typer.Context, json: Json = False) -> None:
         print_json([{"id": one.id, "asked": dict(one.asked)} for one in found])
         return
     if not found:
-        typer.echo("No templates yet.  moot templates save NAME ID  makes one of a debate.")
+        hint("No templates yet.  moot templates save NAME ID  makes one of a debate.")
     for one in found:
         seats = [str(seat.get("name") or seat.get("role"))
                  for seat in one.asked.get("participants", ())]  # fmt: skip
