@@ -12,7 +12,9 @@ from moot.core.debate import Debate
 from moot.errors import InputError, ProviderError, ProviderRefusedError
 from moot.ports.model_call import Call
 from moot.settings import Settings
+from moot.store.reindex import examine
 from moot.testing.speaker import ScriptedSpeaker, plain
+from tests.integration.councils import answer
 from tests.integration.juries import ballot
 
 TWINS = """
@@ -48,6 +50,15 @@ ask = "Speak."
 position = {type = "line", optional = true}
 why = {type = "text"}
 """
+
+
+NO_OPTION = {
+    "reasons": [{"text": "Nobody said what it costs.", "turns": []}],
+    "against": {"text": "Tea is cheap.", "turns": []},
+    "confidence": 0.2,
+    "wouldChange": "A price.",
+    "questions": ["What does it cost?"],
+}
 
 
 def held(home: Path, mute: str = "", **asked: Any) -> tuple[Debate, dict[str, Any] | None, int]:
@@ -109,8 +120,53 @@ def test_a_jury_joins_no_format_whose_stages_it_cannot_tell_apart(tmp_path: Path
         held(home, format="twins", jury={"size": 3})
 
 
-def test_a_debate_in_which_nobody_takes_a_position_says_so(tmp_path: Path) -> None:
-    debate, verdict, _ = held(_with(tmp_path, "unsure", UNSURE), format="unsure")
-    assert (debate.status, debate.stop_reason, verdict) == ("failed", "structural_failure", None)
+def test_a_debate_in_which_nobody_takes_a_position_needs_facts(tmp_path: Path) -> None:
+    home = _with(tmp_path, "unsure", UNSURE)
+    debate, verdict, _ = held(home, format="unsure")
+    assert (debate.status, debate.failure) == ("completed", None)
+    assert verdict
+    assert (verdict["outcome"], verdict["selected"]) == ("needs_facts", None)
+    assert examine(home, Settings(home=home).database, debate.id).issues == ()
+    debate, verdict, _ = held(home, "all", format="unsure")
+    assert (debate.status, debate.stop_reason, verdict) == ("failed", "provider_failed", None)
     assert debate.failure
     assert debate.failure.message.startswith("Nobody took a position in talk")
+
+
+@pytest.mark.parametrize("heard", [5, 1])
+@pytest.mark.parametrize("says", ["undecided", "Go!", None])
+def test_a_council_of_the_undecided_is_not_decided(
+    tmp_path: Path, heard: int, says: str | None
+) -> None:
+    """Also if one alone is heard, and whatever its jury says, or does not."""
+    seats = {"proponent", "critic", "analyst", "synthesizer", "judge"}
+    mute = set(sorted(seats)[: 5 - heard])
+
+    def script(call: Call) -> str | ProviderError:
+        if call.step.answer == "ballot":
+            free = {**NO_OPTION, "choice": says}
+            return json.dumps(free) if says else ProviderRefusedError("no")
+        if call.step.actor in mute:
+            return ProviderRefusedError("no")
+        said = answer(call) or {}
+        if "position" in said:
+            said["position"] = "Undecided"
+        if call.step.answer == "verdict":
+            said |= {"choice": "undecided", "rejectedOptions": [], "questions": ["How much?"]}
+        return json.dumps(said)
+
+    async def scene() -> tuple[Debate, dict[str, Any], dict[str, Any]]:
+        settings = Settings(home=tmp_path, model="openai:gpt-5")
+        speaker = ScriptedSpeaker(script)
+        async with open_service(settings, speaker=speaker, recover=False) as service:
+            made = await service.create("Tea?", format="council", jury={"size": 3})
+            debate = await service.wait(made.id)
+            return debate, await service.verdict(debate.id), await service.packet(debate.id)
+
+    debate, verdict, packet = asyncio.run(scene())
+    assert (debate.status, debate.failure) == ("completed", None)
+    kind = "needs_facts" if says == "undecided" else "no_verdict"
+    assert (verdict["outcome"], verdict["selected"], verdict["options"]) == (kind, None, [])
+    assert packet["decision"]["selectedOption"].startswith("No decision: ")
+    assert packet["nextActions"]
+    assert examine(tmp_path, Settings(home=tmp_path).database, debate.id).issues == ()

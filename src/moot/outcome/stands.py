@@ -185,6 +185,10 @@ def stands(rules: Format, turns: Iterable[Turn], stage: str) -> list[Stand]:
     return [stand for stand in found.values() if stand]
 
 
+def _answers(turn: Turn, stage: str) -> bool:
+    return turn.stage == stage and turn.status == "ok" and bool(turn.data)
+
+
 def first_stands(rules: Format, turns: Sequence[Turn]) -> list[Stand]:
     """Where everybody stood when they were first asked."""
     result = rules.result
@@ -246,14 +250,16 @@ def _offered(rules: Format) -> Sequence[str]:
 
 
 def silent(rules: Format, turns: Sequence[Turn], over: Sequence[str]) -> bool:
-    """Whether the first of these stages is over and nobody took a position: nothing can be decided.
+    """Whether the first of these stages is over and nobody answered: nothing can be decided.
 
-    In later ones everybody may fail: then what they said first decides. If nobody is asked for a
-    position, a jury needs something to judge: a word in one of the stages before it.
+    Whoever answers that it is undecided is heard: if all are, facts are missing. In later stages
+    everybody may fail: then what they said first decides. If nobody is asked for a position, a jury
+    needs something to judge: a word in one of the stages before it.
     """
     result = rules.result
     if result and result.stands:
-        return result.stands[-1] in over and not first_stands(rules, turns)
+        first = result.stands[-1]
+        return first in over and not any(_answers(turn, first) for turn in turns)
     names = [stage.name for stage in rules.stages]
     if rules.jury is None or result is None:
         return False

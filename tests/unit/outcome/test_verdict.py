@@ -193,7 +193,8 @@ def test_speakers_who_end_undecided_decide_nothing(word: str, first: Sequence[st
     assert (made["outcome"], made["selected"]) == ("needs_facts", None)
     assert came_to.decision.selected_option == "No decision: facts are missing"
     assert came_to.decision.consensus_score == 0.0
-    assert silent(debate.rules, turns, ["round1"]) is not bool(first)
+    assert not silent(debate.rules, turns, ["round1"]), "they were heard, and may still choose"
+    assert silent(debate.rules, [replace(turn, data=None) for turn in turns], ["round1"])
     old = replace(debate, rules=debate.rules.model_copy(update={"edition": 1}))
     assert result(old, turns).decision.selected_option == word, "old debates stay as they are"
 
