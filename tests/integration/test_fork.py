@@ -137,6 +137,10 @@ def test_what_cannot_be_forked_is_refused_by_its_field(settings: Settings) -> No
                 await service.rerun(judged.id)
             new = [await service.fork(made.id, seq, once=Once("k", "d")) for _ in range(2)]
             assert new[0].id == new[1].id
+            rerun = await service.rerun(made.id, once=Once("r", "d"))
+            await service.delete(made.id)
+            assert (await service.fork(made.id, seq, once=Once("k", "d"))).id == new[0].id
+            assert (await service.rerun(made.id, once=Once("r", "d"))).id == rerun.id
 
     go(work())
 

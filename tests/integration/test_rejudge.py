@@ -344,6 +344,13 @@ def test_asked_twice_with_one_key_it_judges_once(tmp_path: Path) -> None:
         assert len(speaker.calls) == 6
         with pytest.raises(ConflictError):
             await service.rejudge(over.id, once=Once("key", "2"))
+        await service.delete(over.id)
+        assert (await service.rejudge(over.id, once=Once("key", "1"))).id == first.id
+        with pytest.raises(NotFoundError):
+            await service.rejudge(over.id, once=Once("another", "1"))
+        await service.delete(first.id)
+        with pytest.raises(NotFoundError):
+            await service.rejudge(over.id, once=Once("key", "1"))
 
     on(a_home(tmp_path), speaker, work)
 

@@ -103,6 +103,10 @@ class Maker:
     async def planned(self, debate: Debate) -> course.Plan:
         return await asyncio.to_thread(course.plan, debate, self.voices.card)
 
+    async def made(self, once: Once | None) -> Debate | None:
+        """What a request made when it first came, whatever it was made of: that may be gone."""
+        return await self.store.made(once, iso(self.clock.now())) if once else None
+
     async def make(
         self,
         build: Callable[[], Awaitable[Debate]],
@@ -112,6 +116,8 @@ class Maker:
         once: Once | None,
     ) -> Debate:
         """Make a debate under an id that nobody else has."""
+        if made := await self.made(once):
+            return made
         for _ in range(ID_TRIES):
             debate = await build()
             await asyncio.to_thread(self.records.check)

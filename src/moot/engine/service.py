@@ -322,6 +322,8 @@ class Service(Moot):
         jury: Mapping[str, Any] | None = None,
         once: Once | None = None,
     ) -> Debate:
+        if made := await self._maker.made(once):
+            return made
         judged = await self._unspoilt(debate_id)
         return await self._offspring.rejudge(judged, jury, once)
 
@@ -333,6 +335,8 @@ class Service(Moot):
         changes: Mapping[str, Any] | None = None,
         once: Once | None = None,
     ) -> Debate:
+        if first := await self._maker.made(once):
+            return first
         known = await self._unspoilt(debate_id)
         return await self._offspring.fork(known, after, changes, once)
 
@@ -362,6 +366,8 @@ class Service(Moot):
         return [row.followup for row in await self._store.followups(debate_id)]
 
     async def rerun(self, debate_id: str, *, once: Once | None = None) -> Debate:
+        if made := await self._maker.made(once):
+            return made
         return await self._offspring.rerun(await self._unspoilt(debate_id), once)
 
     async def label(

@@ -118,6 +118,11 @@ class Store(Protocol):
         """
         ...
 
+    async def made(self, once: Once, at: str) -> Debate | None:
+        """The debate that this request made when it first came, if its key still holds `at` that
+        time. Raises ConflictError if the key came with something else."""
+        ...
+
     async def change(
         self, debate_id: str, move: Callable[[Debate], Change], once: Once | None = None
     ) -> Change:

@@ -16,11 +16,18 @@ FORGET = Query(delete(keys).where(keys.c.key == bindparam("b_key")))
 def made_by(conn: Connection, once: Once, at: str | None = None) -> str | None:
     """The debate that this request made when it first came; None if it has not come before, or if
     its key no longer holds `at` that time."""
+    made = known(conn, once, at)
+    if made is None and once.seconds is not None:
+        FORGET.run(conn, {"b_key": once.key})
+    return made
+
+
+def known(conn: Connection, once: Once, at: str | None = None) -> str | None:
+    """The same, and a key that no longer holds stays."""
     rows = KNOWN.rows(conn, {"key": once.key})
     if not rows:
         return None
     if once.seconds is not None and at and _age(rows[0]["created_at"], at) > once.seconds:
-        FORGET.run(conn, {"b_key": once.key})
         return None
     if rows[0]["digest"] != once.digest:
         raise ConflictError(

@@ -164,6 +164,13 @@ class SqlStore(OnDatabase):
                 raise
         return await self.database.write(work)  # perhaps the same request came at the same moment
 
+    async def made(self, once: Once, at: str) -> Debate | None:
+        def look(conn: Connection) -> Debate | None:
+            known = keys.known(conn, once, at)
+            return runs.load(conn, known) if known else None
+
+        return await self.database.read(look)
+
     async def ask(
         self,
         debate_id: str,
