@@ -251,7 +251,7 @@ def test_a_debate_that_is_over_ends_with_what_it_comes_to() -> None:
         (Finding("Who pays?", (3,)),),
     )  # fmt: skip
     out = StringIO()
-    took = Writing(Usage(1, 1, 0.1, 1), ("openai:x",))
+    took = Writing(Usage(1, 1, 0.1, 1, estimated=True), ("openai:x",))
     debate = DEBATE.but(status="completed", stop_reason="max_turns", writing=took)
     Screen(debate, Console(file=out, width=200)).outcome(
         debate, "", turns, report(debate, turns, found)
@@ -259,8 +259,9 @@ def test_a_debate_that_is_over_ends_with_what_it_comes_to() -> None:
     assert "\x1b[31m" not in out.getvalue()
     shown = [" ".join(line.split()) for line in out.getvalue().splitlines()]
     price = "at least $0.1000; price of openai:x unknown"
-    assert f"1 call, 2 tokens, {price}; of that 1 call, 2 tokens, {price} for the" in shown[1]
-    assert shown[2:8] == [
+    used = f"1 call, 2 tokens (partly estimated), {price}"
+    assert f"{used}; of that {used} for the report" in " ".join(shown[1:3])
+    assert shown[3:9] == [
         "",
         "At issue [red]Pay[/red] now [turn:3]",
         f"Best points {SEAT.name} (pro): It pays. [turn:3]",

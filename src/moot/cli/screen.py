@@ -446,7 +446,7 @@ def _bill(debate: Debate) -> str:
     """What all calls took; and what of that its report took, if a model was called for it."""
     spent = f", {cost.of_all(debate)}" if debate.spent.calls else ""
     turns = counted(debate.turn_count, "turn")
-    return f"  {turns}, {_used(debate.spent)}{spent}{_about(debate.spent)}{_report(debate)}"
+    return f"  {turns}, {_used(debate.spent)}{spent}{_report(debate)}"
 
 
 def _report(debate: Debate) -> str:
@@ -454,13 +454,10 @@ def _report(debate: Debate) -> str:
     if wrote is None:
         return ""
     spent = cost.spent(wrote.usage.cost_usd, wrote.unpriced, local=wrote.local)
-    return f"; of that {_used(wrote.usage)}, {spent}{_about(wrote.usage)} for the report"
+    return f"; of that {_used(wrote.usage)}, {spent} for the report"
 
 
 def _used(usage: Usage) -> str:
     tokens = usage.input_tokens + usage.output_tokens
-    return counted(usage.calls, "call") + (f", {tokens:,} tokens" if tokens else "")
-
-
-def _about(usage: Usage) -> str:
-    return " (partly estimated)" if usage.estimated else ""
+    about = " (partly estimated)" if usage.estimated else ""
+    return counted(usage.calls, "call") + (f", {tokens:,} tokens{about}" if tokens else "")
