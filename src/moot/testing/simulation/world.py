@@ -257,7 +257,7 @@ class World:
     def _reindex(self) -> None:
         """An operator brings the database up to the files, with nothing else under way."""
         with self.offline("reindex --from-files"):
-            clerk = Process(self, "home/clerk", serves=True)
+            clerk = Process(self, "home/clerk", serves=False)  # it carries on with nothing
             self.past.append(clerk)
             self.checks.paused = True  # what it writes is not what a debate does
             task = clerk.context.run(
