@@ -54,6 +54,7 @@ def unreadable(text: str, known: tuple[str, ...] = ()) -> str | None:
     return None
 
 
+@lru_cache(maxsize=64)  # the same known texts are looked at for each field of an answer
 def _has_words(text: str) -> bool:
     counts = Counter(text).items()  # each letter is looked up once, however long the text is
     words = sum(count for letter, count in counts if category(letter)[0] in "LMNZ")
