@@ -155,8 +155,9 @@ def test_a_stop_that_comes_while_the_decision_is_filed_is_obeyed(settings: Setti
             read: Read = None,
             *,
             ahead: bool = False,
+            anew: bool = False,
         ) -> Filed | None:
-            filed = super().file(debate, turns, events, read, ahead=ahead)
+            filed = super().file(debate, turns, events, read, ahead=ahead, anew=anew)
             if debate.outcome:
                 damage(settings, "UPDATE debate_runs SET wanted = 'stop'")
             return filed

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from weakref import WeakValueDictionary
 
 from moot.core.debate import Debate
@@ -78,12 +79,11 @@ class Filer:
         ended = debate.status in FINAL
         known = (await self._store.reports([debate_id])).get(debate_id) if ended else None
         read = known.read if known else None
-        if ended and read is None and (known is None or known.state == "making"):
-            read = await self.reading(debate)
-        filed = await self._write(debate, read)
+        anew = known is not None and known.state != "making" and read is None
+        filed = await self._write(debate, read, anew=anew)
         failpoints.hit("filed")
-        report = await self._report(debate, filed, read) if ended and filed else None
-        await self._store.filed(debate, report, read)
+        report = await self._report(debate, filed) if ended and filed else None
+        await self._store.filed(debate, report, filed.read if filed else read)
 
     async def remove_deleted(self, now: float = 0.0) -> None:
         """Remove the files of debates that were deleted. They are looked for until nobody can be
@@ -135,20 +135,23 @@ class Filer:
         while self._busy() and loop.time() < until:  # noqa: ASYNC110  many things end it
             await asyncio.sleep(0.02)
 
-    async def _write(self, debate: Debate, read: Read = None) -> Filed | None:
+    async def _write(
+        self, debate: Debate, read: Read = None, *, anew: bool = False
+    ) -> Filed | None:
         # only what this state of the debate knows of: it may have gone on since
         turns = [t for t in await self._store.turns(debate.id) if t.seq <= debate.last_seq]
         events = await said(self._store, debate)
-        return await asyncio.to_thread(self._records.file, debate, turns, events, read)
+        work = partial(self._records.file, debate, turns, events, read, anew=anew)
+        return await asyncio.to_thread(work)
 
     async def reading(self, debate: Debate) -> Reading | None:
         """What a model wrote of the debate, if its files hold it: it is not paid for again."""
         return await asyncio.to_thread(self._records.reading, debate)
 
-    async def _report(self, debate: Debate, filed: Filed, read: Read) -> ReportRow:
+    async def _report(self, debate: Debate, filed: Filed) -> ReportRow:
         """How its report stands: by extraction, made; by a model, made or wanted."""
-        if isinstance(read, Reading):
-            return ReportRow.written(debate.id, read, filed.summary)
+        if isinstance(filed.read, Reading):
+            return ReportRow.written(debate.id, filed.read, filed.summary)
         model = await self._writer(debate)
         return ReportRow(
             debate.id,

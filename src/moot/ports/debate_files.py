@@ -16,6 +16,7 @@ class Filed:
 
     summary: str
     error: str | None = None  # why there is none
+    read: Read = None  # what a model wrote of the debate, as its files show it
 
 
 GONE_SECONDS = 600.0
@@ -33,12 +34,14 @@ class Records(Protocol):
         read: Read = None,
         *,
         ahead: bool = False,
+        anew: bool = False,
     ) -> Filed | None:
         """Write all files of a debate, each whole or not at all. Blocking.
 
         `events` is what the log holds beside the turns. A report that cannot be made is left out.
         Returns None if somebody filed what came later. `ahead` of its commit, a decision is filed
-        only if there is none: of two workers, the first one's stands.
+        only if there is none: of two workers, the first one's stands. A report by a model that is
+        there already stays, if `read` is older or nothing; `anew` replaces it.
         """
         ...
 

@@ -22,13 +22,14 @@ from moot.core.debate import Debate, Turn
 from moot.core.events import Event
 from moot.core.followups import Followup
 from moot.core.format import digest
+from moot.core.status import FINAL
 from moot.errors import StorageError
 from moot.outcome.record import record_path
 from moot.outcome.result import result
 from moot.ports.debate_files import Filed
 from moot.render import packet_text, report, report_page, report_text, transcript
 from moot.render.layout import LAYOUT, LAYOUTS
-from moot.render.reading import Read, Reading, of_report
+from moot.render.reading import Read, Reading, Unread, of_report
 from moot.wire import codec, rounds, source_file
 from moot.wire.indented import indented
 
@@ -88,6 +89,7 @@ class Folder:
         read: Read = None,
         *,
         ahead: bool = False,
+        anew: bool = False,
     ) -> Filed | None:
         """Write all files of a debate; the manifest last, so that it never promises too much."""
         root = self._path(debate.id)
@@ -103,8 +105,10 @@ class Folder:
                 if ahead and filed_seq == debate.last_seq and self._is_decided(debate.id):
                     return None  # somebody filed a decision before
                 layout = _layout(there) if filed_seq == debate.last_seq else LAYOUT
-                files = contents(debate, turns, events, read, layout)
-                filed = _filed(files.get(REPORT[0]))
+                ended = debate.status in FINAL
+                shown = _later(read, self.reading(debate)) if ended and not anew else read
+                files = contents(debate, turns, events, shown, layout)
+                filed = _filed(files.get(REPORT[0]), shown)
                 manifest = files.pop(MANIFEST)
                 if _tell_alike(there, manifest):  # what was said is filed: a council's is, before
                     # its end. An edit of it stays to be found; the report is made anew
@@ -483,10 +487,19 @@ def _report(debate: Debate, turns: Sequence[Turn], read: Read, layout: int) -> d
         return {}
 
 
-def _filed(told: bytes | None) -> Filed:
+def _filed(told: bytes | None, read: Read) -> Filed:
     if told is None:
-        return Filed("", "The report could not be made; the log says why.")
-    return Filed(report.brief(json.loads(told)))
+        return Filed("", "The report could not be made; the log says why.", read)
+    return Filed(report.brief(json.loads(told)), read=read)
+
+
+def _later(read: Read, there: Reading | None) -> Read:
+    """What the files are to show: whoever writes them may have read the database before a model
+    wrote the report that is in them now."""
+    if there is None or isinstance(read, Unread):
+        return read
+    told = (read.made_at, read.usage.calls) if read else ("", 0)
+    return read if told >= (there.made_at, there.usage.calls) else there
 
 
 def record(debate: Debate, turns: Sequence[Turn], layout: int = LAYOUT) -> dict[str, bytes]:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from moot.core.debate import Debate, Turn
+from moot.core.debate import Debate, Turn, Usage
 from moot.errors import StorageError
+from moot.render.reading import Reading
 from moot.store.files import SOURCES, Folder
 from moot.testing.store_contract import a_debate, a_turn
 
@@ -142,3 +143,22 @@ def test_debates_that_are_filed_together_share_their_sources(tmp_path: Path) -> 
     assert all(
         path.read_text() == f"All read {path.stem}." for path in found if path.stem[0] == "S"
     )
+
+
+def test_a_report_by_a_model_outlasts_whoever_has_not_heard_of_it(
+    tmp_path: Path, debate: Debate, turns: list[Turn]
+) -> None:
+    """A process may read the database, stand still, and write its files long after others did."""
+    folder, ended = Folder(tmp_path), debate.but(status="completed", stop_reason="finished")
+    usage = Usage(1, 1, 0.5, 1)
+    first = Reading("They spoke.", (), "openai:gpt-5", usage, "2026-01-01T00:00:00.000Z")
+    later = replace(first, summary="They agreed.", made_at="2026-01-01T00:00:01.000Z")
+    dearer = replace(later, usage=replace(usage, calls=2))
+    for read, shown in ((None, None), (first, first), (None, first), (later, later),
+                        (first, later), (dearer, dearer), (later, dearer)):  # fmt: skip
+        filed = folder.file(ended, turns, read=read)
+        assert filed
+        assert filed.read == folder.reading(ended) == shown
+    filed = folder.file(ended, turns, anew=True)
+    assert filed
+    assert filed.read is folder.reading(ended) is None

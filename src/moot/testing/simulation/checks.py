@@ -381,6 +381,8 @@ class Checks:
         return bool(known and known.row["wanted"])
 
     def announced(self, event: Event) -> None:
+        if event.debate_id in self._gone:
+            return  # it was deleted before the reply to its commit came
         found = self.ask(
             "SELECT t.number, t.text FROM debate_events e LEFT JOIN debate_turns t"
             " ON t.debate_id = e.debate_id AND t.seq = e.seq WHERE e.debate_id = ? AND e.seq = ?",

@@ -47,10 +47,11 @@ class SimulatedRecords(Folder):
         read: Read = None,
         *,
         ahead: bool = False,
+        anew: bool = False,
     ) -> Filed | None:
         self._process.check_alive()
         try:
-            return super().file(debate, turns, events, read, ahead=ahead)
+            return super().file(debate, turns, events, read, ahead=ahead, anew=anew)
         finally:
             self._world.checks.filed(debate.id)
             self._world.faults.tempt_filer(self._process)
