@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from moot.core.debate import Debate
+from moot.core.debate import Debate, Usage
 from moot.engine.finish import Filer
+from moot.ports.model_call import Reply
 from moot.render import report_page, report_text
 from moot.settings import Settings
 from moot.store import files
@@ -40,6 +41,18 @@ def test_reindex_brings_back_what_the_model_wrote(tmp_path: Path) -> None:
     told = run(settings, voices, lambda service: service.report(debate.id))
     assert told == filed(settings, debate.id)
     assert (told["method"], voices.reports) == ("model", [])
+
+
+@pytest.mark.sqlite_only
+def test_reindex_brings_back_what_was_paid_for_nothing(tmp_path: Path) -> None:
+    settings = a_home(tmp_path)
+    debate = run(settings, Voices(lambda call: Reply("No.", call.model, Usage(10, 5, 0.001))), hold)
+    assert debate.writing
+    for path in settings.file.parent.glob("*"):
+        path.unlink()
+    go(reindexed(settings, from_files=False))
+    found = run(settings, Voices(), lambda service: service.get(debate.id))
+    assert (found.spent, found.writing) == (debate.spent, debate.writing)
 
 
 def test_what_a_model_wrote_counts_for_the_same_state_only(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, delete, select, text
 
 from moot.core import moves
 from moot.core.change import Ended, Record
-from moot.core.debate import Debate, Turn, Usage
+from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.events import Event, TurnCommitted
 from moot.core.followups import Followup
 from moot.core.ids import check_id
@@ -264,6 +264,8 @@ def _report_row(replay: Replay, debate: Debate) -> ReportRow:
         None,
         summary,
         read,
+        tries=read.usage.calls if read else 0,
+        usage=read.usage if read else NO_USAGE,
         error=None if told else "Its files hold no report.",
         made_at=debate.ended_at or debate.updated_at,
     )
