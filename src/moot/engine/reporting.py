@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from moot.core import answers, effort, limits, prompts, retry, voices
 from moot.core.clean import visible
@@ -21,7 +21,7 @@ from moot.core.quoting import Shelf
 from moot.core.schedule import Step
 from moot.core.status import FINAL, POSSIBLE
 from moot.core.times import iso
-from moot.core.voices import OWN, UNDERSTUDY
+from moot.core.voices import OWN, UNDERSTUDY, Card
 from moot.engine import failpoints
 from moot.engine.calls import Patience, usage_of, used
 from moot.engine.finish import Filer
@@ -69,7 +69,14 @@ class _Job:
     window: int = 0  # 0: the model's
     spent: Usage = NO_USAGE  # by this making
     owed: Usage = NO_USAGE  # of that, what is not on record yet
+    card: Card | None = None  # of the model, once it is known
     wrong: ProviderShapeError | None = None
+
+    def unread(self, reason: Literal["budget", "failed"]) -> Unread:
+        """That nothing came of it, and what that took."""
+        card, used = self.card, reading.rounded(self.row.usage + self.owed)
+        unpriced = (card.model,) if card and not voices.priced(card) else ()
+        return Unread(reason, used, unpriced, local=card is not None and card.local)
 
     def quoted(self, found: Any) -> Any:
         """What was written, with each quote that is not word for word marked as such."""
@@ -214,7 +221,9 @@ class Reporter:
         except Exception as error:
             sentence = _sentence(error)
             says_so = bool(model) and not asked and row.read is None
-            await self._end(job, "failed", Unread("failed") if says_so else None, error=sentence)
+            await self._end(
+                job, "failed", job.unread("failed") if says_so else None, error=sentence
+            )
             await self._filer.file(debate_id)
             if isinstance(error, MootError):
                 error.args = (sentence,)
@@ -231,7 +240,7 @@ class Reporter:
         if not reading.speakers(job.debate, job.turns):
             return None
         for attempt in range(1, retry.MAX_RETRIES + 2):
-            card = await asyncio.to_thread(self._speaker.card, job.model)
+            card = job.card = await asyncio.to_thread(self._speaker.card, job.model)
             if card.model == UNDERSTUDY:
                 return None
             bounds = job.debate.limits
@@ -251,7 +260,7 @@ class Reporter:
                         "The budget of this debate has no room for another report by a model. "
                         "The one that there is stays."
                     )
-                return Unread("budget", reading.rounded(job.row.usage + job.owed))
+                return job.unread("budget")
             try:
                 return await self._written(job, call)
             except ProviderError as error:

@@ -1,7 +1,7 @@
 """The database of debates, and what its rows say beside the debates themselves."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from moot.core import prices
@@ -13,7 +13,7 @@ from moot.core.link import Link
 from moot.core.sources import Source
 from moot.outcome.calibration import Noted
 from moot.ports.finding import Found, Line, Search
-from moot.render.reading import Read, Reading
+from moot.render.reading import Read, Reading, writing
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +77,9 @@ class ReportRow:
         """What it took, if a model was called for it."""
         if not self.usage.calls:
             return None
-        read = self.read if isinstance(self.read, Reading) else None
-        if read is None:
+        if self.read is None:
             return Writing(self.usage, local=prices.runs_on(self.model or ""))
-        return Writing(self.usage, (read.model,) if read.unpriced else (), read.local)
+        return replace(writing(self.read), usage=self.usage)
 
     @staticmethod
     def written(debate_id: str, read: Reading, summary: str) -> "ReportRow":

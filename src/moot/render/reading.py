@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from moot.core.clean import one_line, visible
-from moot.core.debate import NO_USAGE, Debate, Turn, Usage
+from moot.core.debate import NO_USAGE, Debate, Turn, Usage, Writing
 from moot.core.prompts import Message, estimate, quote
 from moot.render.ballots import jurors
 from moot.render.extract import clip
@@ -65,6 +65,8 @@ class Unread:
 
     reason: Literal["budget", "failed"]
     usage: Annotated[Usage, AfterValidator(_sane)] = NO_USAGE  # of the calls that were made
+    unpriced: tuple[str, ...] = ()  # the model of these calls, if nobody published a price for it
+    local: bool = False  # they were made to this machine
 
 
 Read = Reading | Unread | None
@@ -306,8 +308,8 @@ def encode(read_: Reading | Unread) -> dict[str, Any]:
     """For the database."""
     if isinstance(read_, Reading):
         return asdict(read_)
-    tried = {"usage": asdict(read_.usage)} if read_.usage.calls else {}
-    return {"unread": read_.reason, **tried}
+    tried = asdict(read_)
+    return {"unread": tried.pop("reason"), **(tried if read_.usage.calls else {})}
 
 
 def decode(kept: Any) -> Read:
@@ -323,12 +325,25 @@ def decode(kept: Any) -> Read:
 
 def writer(reading: Reading) -> dict[str, Any]:
     """Who wrote a report, for the report."""
-    used = took(reading.usage)
-    if reading.unpriced:
-        used["unpriced"] = [reading.model]
-    if reading.local:
+    return {"model": reading.model, **tried(reading), "madeAt": reading.made_at}
+
+
+def tried(read_: Reading | Unread) -> dict[str, Any]:
+    """What the calls for a report took, for the report."""
+    wrote = writing(read_)
+    used = took(wrote.usage)
+    if wrote.unpriced:
+        used["unpriced"] = list(wrote.unpriced)
+    if wrote.local:
         used["local"] = True
-    return {"model": reading.model, **used, "madeAt": reading.made_at}
+    return used
+
+
+def writing(read_: Reading | Unread) -> Writing:
+    """What the calls for a report took, and what is known of their price."""
+    if isinstance(read_, Unread):
+        return Writing(read_.usage, read_.unpriced, read_.local)
+    return Writing(read_.usage, (read_.model,) if read_.unpriced else (), read_.local)
 
 
 def took(usage: Usage) -> dict[str, Any]:
@@ -349,9 +364,11 @@ def of_report(document: Any) -> Read:
     """What a report says that a model wrote; None of one by extraction, or of none at all."""
     try:
         if document["method"] != "model":
-            tried = document.get("tried")
             unread = {"unread": document["unread"]}
-            return decode({**unread, "usage": _taken(tried)} if tried else unread)
+            if not (took_ := document.get("tried")):
+                return decode(unread)
+            unpriced, local = tuple(took_.get("unpriced", ())), took_.get("local", False)
+            return decode({**unread, "usage": _taken(took_), "unpriced": unpriced, "local": local})
         wrote = document["writer"]
         points = [
             (who["id"], tuple(who["mainPoints"]))

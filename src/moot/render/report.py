@@ -13,14 +13,14 @@ from typing import Any
 
 from moot.core import prices, schedule
 from moot.core.answers import tables
-from moot.core.debate import Debate, Participant, Turn, Writing
+from moot.core.debate import Debate, Participant, Turn
 from moot.core.times import seconds
 from moot.core.voices import caution
 from moot.outcome.result import verdict_of
 from moot.render.ballots import heard, jurors
 from moot.render.extract import POINTS, Spoken, clip, closing, plain_key, sentences, words_in
 from moot.render.layout import LAYOUT
-from moot.render.reading import Read, Reading, Unread, took, writer
+from moot.render.reading import Read, Reading, Unread, took, tried, writer, writing
 from moot.render.takeaways import as_read, without_a_model
 
 BRIEF = 600  # characters of a summary where many are listed
@@ -82,8 +82,8 @@ def report(
     if layout > 6 and debate.rules.edition > 3:
         made["spent"] = _spent(debate, read)
     if isinstance(read, Unread):
-        tried = {"tried": took(read.usage)} if read.usage.calls else {}
-        return {**made, "unread": read.reason, **tried}
+        took_ = {"tried": tried(read)} if read.usage.calls else {}
+        return {**made, "unread": read.reason, **took_}
     return _as_read(made, read) if read else made
 
 
@@ -171,11 +171,7 @@ def _totals(debate: Debate, told: Sequence[_Told], words: int) -> dict[str, Any]
 
 def _spent(debate: Debate, read: Read) -> dict[str, Any]:
     """What all calls took: the debate's own, and those for its report until it was written."""
-    whole = debate.but(writing=None)
-    if read and read.usage.calls:
-        unpriced = (read.model,) if isinstance(read, Reading) and read.unpriced else ()
-        local = read.local if isinstance(read, Reading) else prices.is_local(debate)
-        whole = debate.but(writing=Writing(read.usage, unpriced, local))
+    whole = debate.but(writing=writing(read) if read and read.usage.calls else None)
     told, known = took(whole.spent), prices.known(whole)
     told["costUsd"] = round(told["costUsd"], 8)
     return {**told, "unpriced": list(known.unpriced), "local": known.local}

@@ -186,7 +186,7 @@ def _for_the_report(report: Mapping[str, Any]) -> str:
     """What the report cost: since layout 7, as a part of the whole. Before layout 5 its last line
     alone said so."""
     if tried := report.get("tried"):
-        return f", of which {cost.dollars(tried['costUsd'])} for tries to have this report written"
+        return f", of which {_paid(tried)} for tries to have this report written"
     if "takeaways" not in report or not report.get("writer"):
         return ""
     part = "of which" if "spent" in report else "and"
@@ -198,6 +198,11 @@ def _writing(report: Mapping[str, Any]) -> str:
     wrote = report["writer"]
     if "unpriced" not in report["totals"]:
         return cost.before(wrote["costUsd"])
+    return _paid(wrote)
+
+
+def _paid(wrote: Mapping[str, Any]) -> str:
+    """What calls for a report cost. What it does not say of their price is known."""
     unknown, local = wrote.get("unpriced", ()), wrote.get("local", False)
     return cost.spent(wrote["costUsd"], unknown, local=local)
 
@@ -269,7 +274,7 @@ def _reported(report: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     took = report.get("writer") or report.get("tried")
     if "spent" not in report or not took:
         return []
-    known = {"unpriced": (), "local": report["totals"]["local"]}
+    known = {"unpriced": (), "local": False}
     return [("This report", {**dict.fromkeys(report["totals"], None), **known, **took})]
 
 

@@ -194,7 +194,9 @@ class Report(TypedDict):
         Annotated[str, Field(description="What stands above all of it, if small models spoke.")]
     ]
     unread: NotRequired[Annotated[str, Field(description="Why no model wrote it.")]]
-    tried: NotRequired[Annotated[Taken, Field(description="What it took to try all the same.")]]
+    tried: NotRequired[
+        Annotated[VerdictUsage, Field(description="What it took to try all the same.")]
+    ]
     takeaways: NotRequired[
         Annotated[Takeaways, Field(description="Of a report that was made in layout 5 or later.")]
     ]

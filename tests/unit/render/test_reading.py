@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moot.core import prompts
-from moot.core.debate import Debate, Participant, Turn, Usage
-from moot.render import reading
+from moot.core.debate import Debate, Participant, Turn, Usage, Writing
+from moot.ports.debate_store import ReportRow
+from moot.render import reading, report_text
 from moot.render.reading import MAX_POINT, MAX_SUMMARY, Point, Reading, Unread
 from moot.render.report import report
 from moot.render.takeaways import MOST, Finding
@@ -104,6 +105,21 @@ def test_an_unread_one_says_why_and_comes_back(why: Literal["budget", "failed"])
     assert reading.of_report(unread) == Unread(why)
     assert reading.of_report(plain) is None
     assert reading.decode(reading.encode(Unread(why))) == Unread(why)
+
+
+def test_tries_by_a_model_without_a_price_were_not_free() -> None:
+    """Neither if the debate itself ran on this machine."""
+    debate, turns = a_talk()
+    here = debate.but(participants=tuple(replace(s, local=True) for s in debate.participants))
+    tried = Unread("failed", Usage(10, 5, 0.0, 2), ("corp:x",))
+    told = json.loads(json.dumps(report(here, turns, tried)))
+    assert (told["spent"]["unpriced"], told["spent"]["local"]) == (["corp:x"], False)
+    assert "Cost: price unknown, of which price unknown for tries" in report_text.markdown(told)
+    assert reading.of_report(told) == tried == reading.decode(reading.encode(tried))
+    row = ReportRow(debate.id, "failed", "extraction", "corp:x", read=tried, usage=tried.usage)
+    assert row.writing == Writing(tried.usage, ("corp:x",))
+    free = report(debate, turns, replace(tried, unpriced=(), local=True))
+    assert free["tried"]["local"]
 
 
 NOT_ADAS: list[Any] = [2, 99, 0, -1, "1", 1.0, True, None, [1], {"turn": 1}, 10**30]
