@@ -468,6 +468,27 @@ def test_a_report_whose_process_died_is_made_by_the_next(tmp_path: Path) -> None
     assert filed(plain, debate.id)["method"] == "model"
 
 
+def test_what_a_lost_process_paid_for_another_report_is_counted(tmp_path: Path) -> None:
+    """One is written; whoever is asked for another pays for a try that fails, and dies."""
+    settings, voices = a_home(tmp_path), Voices()
+
+    async def work(service: Service) -> None:
+        before = await hold(service)
+        row, more = await row_of(service, before.id), Usage(10, 5, 0.25, 1)
+        lost = wanted(usage=row.usage + more, tries=row.tries + 1)
+        await service._store.change_report(before.id, lost)
+        await service.supervisor.sweep()
+        await service._reporter.idle(before.id)
+        assert (await row_of(service, before.id)).state == "made"
+        assert (await service.get(before.id)).spent == before.spent + more
+        told = filed(settings, before.id)
+        assert told["spent"]["costUsd"] == pytest.approx(before.spent.cost_usd + 0.25)
+        assert issues(settings, before.id) == ()
+
+    run(settings, voices, work)
+    assert len(voices.reports) == 1, "the one that there is stands"
+
+
 def test_what_kills_whoever_makes_it_is_given_up(tmp_path: Path) -> None:
     plain, voices = a_home(tmp_path, None), Voices()
 

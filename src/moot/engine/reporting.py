@@ -200,7 +200,9 @@ class Reporter:
         if not asked and (found := await self._filer.reading(debate)):
             made = await self._report(debate, turns, found)
             adopted = ReportRow.written(debate_id, found, report.brief(made))
-            await self._store.change_report(debate_id, lambda _: adopted, refile=True)
+            await self._store.change_report(
+                debate_id, lambda row: _adopting(row, adopted), refile=True
+            )
             await self._filer.file(debate_id)
             return made
 
@@ -455,6 +457,14 @@ def _with(row: ReportRow | None, owed: Usage) -> ReportRow:
     if row is None:
         raise TakenError("The report is gone.")
     return replace(row, usage=row.usage + owed)
+
+
+def _adopting(row: ReportRow | None, adopted: ReportRow) -> ReportRow:
+    """A report that the files hold, with what was paid since for another one."""
+    if row is None or row.usage.calls <= adopted.usage.calls:
+        return adopted
+    read = _counted(adopted.read, row.usage)
+    return replace(adopted, read=read, tries=row.tries, usage=row.usage)
 
 
 def _counted(read: Read, usage: Usage) -> Read:
