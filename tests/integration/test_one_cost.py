@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from moot.cli.main import app
 from moot.core.debate import Debate, Usage
 from moot.engine.service import Service
 from moot.errors import ProviderError
+from moot.ports.debate_store import ReportRow
 from moot.ports.finding import Search
 from moot.ports.model_call import Call, Reply
 from moot.render import report_text
@@ -119,6 +121,24 @@ def test_calls_for_a_report_that_failed_are_in_it_too(tmp_path: Path) -> None:
             assert spent.cost_usd == pytest.approx(told["spent"]["costUsd"])
             assert spent.calls == told["spent"]["calls"]
             assert issues(settings, made.id) == ()
+
+    run(settings, voices, work)
+
+
+def test_a_report_by_a_worker_of_an_older_version_is_in_it_too(tmp_path: Path) -> None:
+    """It knows of no column that counts calls."""
+    settings, voices = a_home(tmp_path), Voices()
+
+    async def work(service: Service) -> None:
+        made = await hold(service)
+
+        def as_before(row: ReportRow | None) -> ReportRow:
+            assert row
+            return replace(row, usage=row.usage.with_calls(0))
+
+        await service._store.change_report(made.id, as_before)
+        (listed,) = (await service.find(Search(min_cost=made.spent.cost_usd))).debates
+        assert listed.spent == (await service.get(made.id)).spent == made.spent != made.usage
 
     run(settings, voices, work)
 

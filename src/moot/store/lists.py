@@ -91,7 +91,7 @@ SUPPORT = Query(
     select(*lines_table.c["debate_id", "support"]).where(any_of(lines_table.c.debate_id))
 )
 SUMMARIES = Query(select(*reports.c["debate_id", "summary"]).where(any_of(reports.c.debate_id)))
-WRITTEN = Query(select(reports).where(any_of(reports.c.debate_id), reports.c.calls > 0))
+WRITTEN = Query(select(reports).where(any_of(reports.c.debate_id), reports.c.tries > 0))
 WRITTEN_COST = Query(
     select(table.c.number, reports.c.cost_usd)
     .select_from(table.join(reports, reports.c.debate_id == table.c.id))

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import bindparam, select, text
 
+from moot.core.debate import NO_USAGE
 from moot.ports.debate_store import ReportRow
 from moot.render import reading
 from moot.store import runs
@@ -79,7 +80,10 @@ def change(
 
 def report_of(row: dict[str, Any]) -> ReportRow:
     plain = {name: row[name] for name in _SAME}
-    return ReportRow(**plain, read=_read(row["reading"]), usage=usage_of(row))
+    usage = usage_of(row)
+    if not usage.calls and usage != NO_USAGE:  # a worker of a version before 0016 counts tries
+        usage = usage.with_calls(row["tries"])
+    return ReportRow(**plain, read=_read(row["reading"]), usage=usage)
 
 
 def _read(kept: str | None) -> reading.Read:
