@@ -16,8 +16,8 @@ from moot.cli import live, target
 from moot.cli.main import app
 from moot.core.debate import Debate, Usage
 from moot.engine.service import Service
-from moot.errors import ProviderError
-from moot.ports.debate_store import ReportRow
+from moot.errors import NotFoundError, ProviderError
+from moot.ports.debate_store import Once, ReportRow
 from moot.ports.finding import Search
 from moot.ports.model_call import Call, Reply
 from moot.render import report_text
@@ -141,6 +141,29 @@ def test_a_report_by_a_worker_of_an_older_version_is_in_it_too(tmp_path: Path) -
         assert listed.spent == (await service.get(made.id)).spent == made.spent != made.usage
 
     run(settings, voices, work)
+
+
+def test_a_request_that_comes_again_is_answered_with_it_too(tmp_path: Path) -> None:
+    """Unless the format of what it made is switched off: then there is no such debate."""
+    settings = a_home(tmp_path)
+    key, other = Once("k", "1"), Once("other", "1")
+
+    async def work(service: Service) -> None:
+        made = await service.create("Ship it?", format="duel", once=key)
+        ended = await service.wait(made.id)
+        assert ended.writing
+        forked = await service.wait((await service.fork(made.id, 3, once=other)).id)
+        assert (await service.create("Ship it?", format="duel", once=key)).spent == ended.spent
+        assert (await service.fork(made.id, 3, once=other)).spent == forked.spent
+
+    async def switched_off(service: Service) -> None:
+        for again in (service.create("Ship it?", format="duel", once=key),
+                      service.fork("debate_20260101_000000_aaaaaa", 1, once=other)):  # fmt: skip
+            with pytest.raises(NotFoundError, match="duel"):
+                await again
+
+    run(settings, Voices(), work)
+    run(settings.model_copy(update={"disabled_formats": ("duel",)}), Voices(), switched_off)
 
 
 def test_ctrl_c_lets_a_report_be_written_and_says_so(

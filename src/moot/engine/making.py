@@ -105,7 +105,10 @@ class Maker:
 
     async def made(self, once: Once | None) -> Debate | None:
         """What a request made when it first came, whatever it was made of: that may be gone."""
-        return await self.store.made(once, iso(self.clock.now())) if once else None
+        made = await self.store.made(once, iso(self.clock.now())) if once else None
+        if made and not self.formats.enabled(made.format):
+            self.formats.get(made.format)  # says so
+        return made
 
     async def make(
         self,

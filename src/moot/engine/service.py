@@ -202,12 +202,13 @@ class Service(Moot):
             "allow_secrets": allow_secrets, "allow_unpriced": allow_unpriced,
         }  # fmt: skip
         called = labels.title(title or ""), labels.tags(tags)
-        return await self._maker.create(asked, start=start, once=once, called=called)
+        made = await self._maker.create(asked, start=start, once=once, called=called)
+        return await self._billed(made)  # it may have ended since it was first asked for
 
     async def council(
         self, asked: Mapping[str, Any], *, start: bool = True, once: Once | None = None
     ) -> Debate:
-        return await self._maker.council(asked, start=start, once=once)
+        return await self._billed(await self._maker.council(asked, start=start, once=once))
 
     async def plan(self, asked: Mapping[str, Any]) -> course.Plan:
         return await self._maker.plan(asked)
@@ -323,7 +324,7 @@ class Service(Moot):
         once: Once | None = None,
     ) -> Debate:
         if made := await self._maker.made(once):
-            return made
+            return await self._billed(made)
         judged = await self._unspoilt(debate_id)
         return await self._offspring.rejudge(judged, jury, once)
 
@@ -336,7 +337,7 @@ class Service(Moot):
         once: Once | None = None,
     ) -> Debate:
         if first := await self._maker.made(once):
-            return first
+            return await self._billed(first)
         known = await self._unspoilt(debate_id)
         return await self._offspring.fork(known, after, changes, once)
 
@@ -367,7 +368,7 @@ class Service(Moot):
 
     async def rerun(self, debate_id: str, *, once: Once | None = None) -> Debate:
         if made := await self._maker.made(once):
-            return made
+            return await self._billed(made)
         return await self._offspring.rerun(await self._unspoilt(debate_id), once)
 
     async def label(
