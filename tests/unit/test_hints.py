@@ -50,3 +50,15 @@ def test_every_command_in_a_sentence_is_one_to_type(
     assert typed(SAID) == SAID.replace("moot", ".venv/bin/moot")
     assert typed("The database of a newer moot is here.") == "The database of a newer moot is here."
     assert all(command.startswith(".venv/bin/moot ") for command, _ in mends(DEBATE))
+
+
+def test_a_directory_that_is_gone_hides_no_sentence(
+    tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert typed(SAID) == SAID
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    assert typed("`moot list`") == f"`'{program}' list`", "it has a blank"

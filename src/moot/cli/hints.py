@@ -22,8 +22,15 @@ def hint(said: str, *, err: bool = False) -> None:
 
 def typed(said: str) -> str:
     """The same, with each command as it can be typed here."""
-    name = called(sys.argv[0], os.environ.get("PATH", ""), Path.cwd(), sys.executable)
+    name = called(sys.argv[0], os.environ.get("PATH", ""), _here(), sys.executable)
     return said if name == "moot" else _COMMAND.sub(lambda _: f"{name} ", said)
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:  # somebody has deleted it
+        return Path(os.devnull)  # nothing lies below that
 
 
 @cache
