@@ -67,6 +67,12 @@ def pause(debate: Debate, *, in_flight: bool, at: str) -> Change:
 
 def resume(debate: Debate, *, in_flight: bool, at: str) -> Change:
     """Go on from the cursor. A pause that was only asked for is taken back."""
+    if debate.status in status.FINAL:
+        raise StateError(
+            f"The debate is {debate.status}: nothing is left to resume. `moot show {debate.id}` "
+            f"shows it, `moot rerun {debate.id}` holds it once more, and `moot fork {debate.id} "
+            "--after TURN` goes on from one of its turns."
+        )
     _not_stopping(debate)
     if debate.status in ("queued", "running", "ending") and not in_flight:
         # left behind by a process that died: whoever resumes it may claim it
