@@ -30,7 +30,7 @@ PLACEHOLDERS = frozenset({"name", "stance", "target", "motion", "stage", "round"
 
 MAX_PARTICIPANTS = 12
 MAX_JURORS = 11
-EDITION = 8
+EDITION = 9
 """By which rules the documents of a debate are made that begins now. 1: debates that began before
 there were juries, whose packets must come out as they did. 2: those that began before turns had
 numbers of their own, and that cite a turn by its seq. 3: those that began before what a debate
@@ -38,7 +38,8 @@ cost was one figure with every call in it, and unknown prices were said to be un
 began before quotes were checked as they are said, in texts too. 5: those that began before an
 option that nobody holds any more counted as one that few do. 6: those that began before options
 were known to be opposites by more than a plain negation, and more makers of models by name. 7:
-those that began before a jury was asked only about options that somebody still holds."""
+those that began before a jury was asked only about options that somebody still holds. 8: those that
+began before a judge whom nobody else's position backs or opposes was said to stand alone."""
 MAX_TURNS = 2000
 
 _HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")

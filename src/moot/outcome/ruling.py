@@ -88,6 +88,8 @@ def _how(debate: Debate, found: Findings, made: Ruling) -> str:
         if selected is None:
             return f"The {judge} cannot decide this yet."
         side = f"{heads} of {stood.stood} who took a position stand for it"
+        if not stood.stood and debate.rules.edition > 8:
+            side = "nobody else took a position"
         return made.cite(f"The {judge} chose it; {side}.", behind)
     judge = judge_of(debate)
     failed = f"The {judge} gave no verdict. " if judge else ""

@@ -199,6 +199,16 @@ def test_speakers_who_end_undecided_decide_nothing(word: str, first: Sequence[st
     assert result(old, turns).decision.selected_option == word, "old debates stay as they are"
 
 
+def test_a_judge_decides_alone_where_nobody_else_takes_a_position() -> None:
+    debate = court()
+    turns = hold(debate, ["Undecided"] * 5, Judge5={"choice": "other", "otherOption": "Go"})
+    made, packet_ = reached(debate, turns), packed(debate, turns)
+    assert (made["outcome"], made["selected"], made["support"]["of"]) == ("contested", "Go", 0)
+    assert "The Judge chose it; nobody else took a position." in json.dumps(packet_)
+    old = replace(debate, rules=debate.rules.model_copy(update={"edition": 8}))
+    assert "0 of 0 who took a position stand for it" in json.dumps(packed(old, turns))
+
+
 def test_to_be_undecided_together_is_no_agreement() -> None:
     debate = court()
     stages = tuple(
