@@ -16,8 +16,8 @@ from moot.cli import live, target
 from moot.cli.main import app
 from moot.core.debate import Debate, Usage
 from moot.engine.service import Service
-from moot.errors import NotFoundError, ProviderError
-from moot.ports.debate_store import Once, ReportRow
+from moot.errors import BudgetError, NotFoundError, ProviderError, StateError
+from moot.ports.debate_store import FollowupRow, Once, ReportRow
 from moot.ports.finding import Search
 from moot.ports.model_call import Call, Reply
 from moot.render import report_text
@@ -164,6 +164,35 @@ def test_a_request_that_comes_again_is_answered_with_it_too(tmp_path: Path) -> N
 
     run(settings, Voices(), work)
     run(settings.model_copy(update={"disabled_formats": ("duel",)}), Voices(), switched_off)
+
+
+@pytest.mark.parametrize("first", ["report", "question"])
+def test_reports_and_questions_share_the_budget_of_a_debate(tmp_path: Path, first: str) -> None:
+    tokens = 90_000 if first == "report" else 10
+
+    def answer(call: Call) -> Reply:
+        return Reply(json.dumps(written(call)), call.model, Usage(tokens, 5, CALL))
+
+    settings, voices = a_home(tmp_path), Voices(answer)
+
+    def asked_much(row: FollowupRow) -> FollowupRow:
+        return replace(row, followup=replace(row.followup, usage=Usage(90_000, 5, CALL, 1)))
+
+    async def work(service: Service) -> None:
+        made = await hold(service, limits={"max_total_tokens": 80_000})
+        assert made.writing
+        if first == "report":
+            with pytest.raises(BudgetError, match="no room for an answer"):
+                await service.ask(made.id, "Why?")
+            return
+        await service.ask(made.id, "Why?")
+        await service.remake_report(made.id)
+        await service._store.change_followup(made.id, 1, asked_much)
+        with pytest.raises(StateError, match="no room for another report"):
+            await service.remake_report(made.id)
+
+    run(settings, voices, work)
+    assert len(voices.reports) == (1 if first == "report" else 2)
 
 
 def test_ctrl_c_lets_a_report_be_written_and_says_so(

@@ -17,6 +17,7 @@ from moot.core.prompts import Message
 from moot.core.times import iso
 from moot.engine import failpoints
 from moot.engine.calls import Patience, usage_of, used
+from moot.engine.reporting import billed
 from moot.errors import (
     BudgetError,
     CancelledError,
@@ -94,7 +95,7 @@ class Asker:
     ) -> Followup:
         """Answer a question, or say what came of it if it came before. If the caller is cancelled,
         so is the call."""
-        turns = await self._store.turns(debate.id)
+        debate, turns = await billed(self._store, debate), await self._store.turns(debate.id)
         if len(turns) < debate.turn_count:
             await self._store.load(debate.id)  # raises NotFoundError if it was deleted meanwhile
         followups.check(debate, turns)
@@ -108,7 +109,8 @@ class Asker:
                 raise StateError(
                     f"{followups.MOST} questions were asked about this debate already."
                 )
-            _check_budget(row, [one.followup for one in rows], ahead)
+            whole = row.but(writing=debate.writing)
+            _check_budget(whole, [one.followup for one in rows], ahead)
             card = self._speaker.card(effort.bare(asked.model))
             priced, number = voices.priced(card), len(rows) + 1
             numbered = replace(asked, number=number, unpriced=not priced, local=card.local)
@@ -173,7 +175,7 @@ class Asker:
             return
         lost = Ended(row.attempt, "unknown", self._now())
         try:
-            debate = await self._store.load(row.debate_id)
+            debate = await billed(self._store, await self._store.load(row.debate_id))
             turns = await self._store.turns(row.debate_id)
             if row.tries >= MOST_CALLS:
                 await self._settle(row, lambda one: _failed(one, _LostError(), self._now()), lost)
@@ -466,7 +468,7 @@ def _check_budget(debate: Debate, asked: Sequence[Followup], ahead: Estimate) ->
     """Raises BudgetError if the debate's budget has no room for it, beside all that was spent."""
     if not limits.bounded(debate.limits):
         return
-    spent = sum((one.usage for one in asked), debate.usage)
+    spent = sum((one.usage for one in asked), debate.spent)
     if not limits.fits(spent, debate.limits, ahead):
         raise BudgetError(
             "The budget of this debate has no room for an answer. Ask a model that costs less or, "

@@ -67,6 +67,7 @@ class _Job:
     otherwise: ReportState  # how it stands if this is called off
     before: Usage  # of all calls that were on record when it was taken
     window: int = 0  # 0: the model's
+    asked: Usage = NO_USAGE  # by questions about the debate, which its budget includes
     spent: Usage = NO_USAGE  # by this making
     owed: Usage = NO_USAGE  # of that, what is not on record yet
     card: Card | None = None  # of the model, once it is known
@@ -196,6 +197,7 @@ class Reporter:
                 f"{POSSIBLE[debate.status]}"
             )
         turns = await self._store.turns(debate_id)
+        questions = await self._store.followups(debate_id)
         before = (await self._store.reports([debate_id])).get(debate_id)
         if not asked and (found := await self._filer.reading(debate)):
             made = await self._report(debate, turns, found)
@@ -213,6 +215,7 @@ class Reporter:
         row = await self._store.change_report(debate_id, claim)
         otherwise = before.state if before and asked else "making"
         job = _Job(debate, turns, model or "", row, otherwise, row.usage)
+        job.asked = sum((one.followup.usage for one in questions), NO_USAGE)
         try:
             read = await self._read(job) if model else None
             read = row.read if read is None and keep else read
@@ -295,7 +298,7 @@ class Reporter:
         thinking = limits.thinking(call.effort, card.least, card.window)
         asked, told = prompts.size(call.messages), call.max_tokens + thinking.tokens
         cost = asked * (card.input_price or 0.0) + told * (card.output_price or 0.0)
-        used = job.debate.usage + job.row.usage + job.owed
+        used = job.debate.usage + job.row.usage + job.owed + job.asked
         return limits.fits(used, job.debate.limits, Estimate(asked + told, cost))
 
     async def _written(self, job: _Job, call: Call) -> Reading | None:
@@ -425,6 +428,12 @@ class Reporter:
 
     def _now(self) -> str:
         return iso(self._clock.now())
+
+
+async def billed(store: Store, debate: Debate) -> Debate:
+    """A debate that has ended, with what its report took."""
+    row = (await store.reports([debate.id])).get(debate.id)
+    return debate.but(writing=row.writing if row else None)
 
 
 def _claimed(row: ReportRow, model: str | None, asked: bool, now: float) -> ReportRow:

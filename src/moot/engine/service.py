@@ -43,7 +43,7 @@ from moot.engine.making import Maker
 from moot.engine.model_choice import chosen, doubtful
 from moot.engine.offspring import Offspring
 from moot.engine.outdated import behind
-from moot.engine.reporting import Reporter
+from moot.engine.reporting import Reporter, billed
 from moot.engine.saved_agents import Agents
 from moot.engine.sharing import Sharing
 from moot.engine.supervise import Supervisor
@@ -413,10 +413,7 @@ class Service(Moot):
 
     async def _billed(self, debate: Debate) -> Debate:
         """The same debate, with what its report took."""
-        if debate.status not in FINAL:
-            return debate
-        row = (await self._store.reports([debate.id])).get(debate.id)
-        return debate.but(writing=row.writing if row else None)
+        return await billed(self._store, debate) if debate.status in FINAL else debate
 
     async def find(self, search: Search | None = None) -> Found:
         search = replace(search or Search(), hidden=self._formats.disabled)
