@@ -37,11 +37,13 @@ def skilled(wanted: Asked, seconds: float = 0.0) -> Skilled:
     return Skilled(wanted.dataset.items, SKILLS, seconds)
 
 
-def done(wanted: Asked, home: Path, speaker: Skilled | None = None) -> Run:
+def done(
+    wanted: Asked, home: Path, speaker: Skilled | None = None, report_model: str | None = None
+) -> Run:
     """The eval, run to its end in virtual time."""
 
     async def work() -> Run:
-        settings = Settings(home=home, model=MODEL)
+        settings = Settings(home=home, model=MODEL, report_model=report_model)
         async with engine(settings, speaker or skilled(wanted)) as service:
             return await run(service, wanted)
 
@@ -183,6 +185,25 @@ def test_a_budget_is_not_exceeded_and_what_fits_is_asked(tmp_path: Path, budget:
     assert found["stopped"] == "The budget has no room for another item."
     assert 0 < found["compared"] < 60 or budget == 0.03
     assert done(wanted, tmp_path).answers == made.answers, "it stops where it stopped before"
+
+
+class Paid(Skilled):
+    """Adds up what all its calls cost."""
+
+    paid = 0.0
+
+    async def speak(self, call: Call, say: Say) -> Reply:
+        reply = await super().speak(call, say)
+        self.paid += reply.usage.cost_usd
+        return reply
+
+
+def test_reports_that_a_model_writes_are_paid_from_the_same_budget(tmp_path: Path) -> None:
+    wanted = replace(asked(3, "single", "jury"), budget=1.0)
+    speaker = Paid(wanted.dataset.items, SKILLS)
+    made = done(wanted, tmp_path, speaker, report_model=MODEL)
+    assert all(one.report_usd for one in made.answers.values())
+    assert made.spent == pytest.approx(speaker.paid)
 
 
 # --- what fails ---

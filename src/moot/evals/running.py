@@ -62,6 +62,7 @@ class Answered:
     why: str = ""  # if it is not done
     early: bool = False  # with depth=auto: two seats settled it, and the rest was left out
     same: bool | None = None  # they agreed and it was held in full: whether that came to the same
+    report_usd: float = 0.0  # what a model took to write its report: paid, and no part of any arm
 
 
 @dataclass(slots=True)
@@ -84,7 +85,7 @@ class Run:
 
     @property
     def spent(self) -> float:
-        return sum(one.whole.cost_usd for one in self.answers.values())
+        return sum(one.whole.cost_usd + one.report_usd for one in self.answers.values())
 
 
 async def run(moot: Moot, asked: Asked, told: Callable[[Run], None] = lambda _: None) -> Run:
@@ -288,6 +289,7 @@ def _answered(item: Item, arm: Arm, votes: int, debate: Debate, turns: Sequence[
         why="" if done else why,
         early=early,
         same=same,
+        report_usd=debate.writing.usage.cost_usd if debate.writing else 0.0,
     )
 
 
