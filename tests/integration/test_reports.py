@@ -489,6 +489,33 @@ def test_what_a_lost_process_paid_for_another_report_is_counted(tmp_path: Path) 
     assert len(voices.reports) == 1, "the one that there is stands"
 
 
+def test_what_comes_after_another_has_written_it_is_in_its_cost(tmp_path: Path) -> None:
+    """A process stands still for longer than it may: another makes the report meanwhile."""
+    settings, slow, fast = a_home(tmp_path), Voices(seconds=60), Voices()
+
+    async def both() -> None:
+        async with (
+            engine(settings, slow, recover=False) as one,
+            engine(settings, fast, recover=False) as other,
+        ):
+            made = await one.create("Ship it?", format="duel")
+            held = asyncio.create_task(one.wait(made.id))
+            await until(lambda: slow.reports)
+            row = await row_of(one, made.id)
+            await one._store.change_report(made.id, wanted(tries=row.tries))
+            await other.supervisor.sweep()
+            await other._reporter.idle(made.id)
+            await held
+            await other.supervisor.sweep()
+            spent = (await other.get(made.id)).spent
+            assert (len(slow.reports), len(fast.reports)) == (1, 1)
+            assert spent.calls == len(slow.calls) + len(fast.calls)
+            assert filed(settings, made.id)["spent"]["calls"] == spent.calls
+            assert issues(settings, made.id) == ()
+
+    go(both())
+
+
 def test_what_kills_whoever_makes_it_is_given_up(tmp_path: Path) -> None:
     plain, voices = a_home(tmp_path, None), Voices()
 

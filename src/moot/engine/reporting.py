@@ -404,7 +404,7 @@ class Reporter:
                 method="model" if wrote else "extraction",
                 model=wrote,
                 summary=report.brief(made),
-                read=read,
+                read=_counted(read, ended.usage),  # others may have been late with what they paid
                 made_at=self._now(),
             )
 
@@ -412,7 +412,9 @@ class Reporter:
             refile = made is not None or read is not None or job.owed.calls > 0
             await self._store.change_report(job.debate.id, move, refile=refile)
         except TakenError:  # what was spent is counted, whoever has it by now
-            await self._store.change_report(job.debate.id, lambda row: _with(row, job.owed))
+            await self._store.change_report(
+                job.debate.id, lambda row: _late(row, job.owed), refile=job.owed.calls > 0
+            )
             raise
         finally:
             self._tell(job.debate.id)
@@ -466,6 +468,12 @@ def _with(row: ReportRow | None, owed: Usage) -> ReportRow:
     if row is None:
         raise TakenError("The report is gone.")
     return replace(row, usage=row.usage + owed)
+
+
+def _late(row: ReportRow | None, owed: Usage) -> ReportRow:
+    """What somebody paid who had lost it. The report that there is says so, too."""
+    paid = _with(row, owed)
+    return replace(paid, read=_counted(paid.read, paid.usage))
 
 
 def _adopting(row: ReportRow | None, adopted: ReportRow) -> ReportRow:
