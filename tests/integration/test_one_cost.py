@@ -150,8 +150,11 @@ def test_a_request_that_comes_again_is_answered_with_it_too(tmp_path: Path) -> N
 
     async def work(service: Service) -> None:
         made = await service.create("Ship it?", format="duel", once=key)
+        await service.say(made.id, "Mind the cost.", once=Once("said", "1"))
         ended = await service.wait(made.id)
         assert ended.writing
+        again = await service.say(made.id, "Mind the cost.", once=Once("said", "1"))
+        assert again.spent == ended.spent
         forked = await service.wait((await service.fork(made.id, 3, once=other)).id)
         assert (await service.create("Ship it?", format="duel", once=key)).spent == ended.spent
         assert (await service.fork(made.id, 3, once=other)).spent == forked.spent

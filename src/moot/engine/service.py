@@ -706,7 +706,7 @@ class Service(Moot):
             await self._file(change.debate)
         elif go:
             self._dispatch(change.debate)
-        return change.debate
+        return await self._billed(change.debate)
 
     def _dispatch(self, debate: Debate) -> None:
         """Have it carried on, unless only a person can do that."""
