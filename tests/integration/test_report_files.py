@@ -132,14 +132,14 @@ def test_a_debate_is_filed_beside_another_and_by_one_at_a_time(
     at, most, gate, write = Counter[str](), Counter[str](), asyncio.Event(), Filer._write
     held: list[str] = []
 
-    async def slow(self: Filer, debate: Debate, *more: Any) -> Any:
+    async def slow(self: Filer, debate: Debate, *more: Any, **named: Any) -> Any:
         held.extend([debate.id] if not held else [])
         at[debate.id] += 1
         most[debate.id] = max(most[debate.id], at[debate.id])
         if debate.id == held[0]:
             await gate.wait()
         try:
-            return await write(self, debate, *more)
+            return await write(self, debate, *more, **named)
         finally:
             at[debate.id] -= 1
 
