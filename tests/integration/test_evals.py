@@ -5,8 +5,10 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -16,10 +18,13 @@ import pytest
 from moot.bootstrap import open_service
 from moot.errors import ConflictError, InputError, ProviderAuthError
 from moot.evals.arms import parse
+from moot.evals.datasets import Item
 from moot.evals.eval_result import result
+from moot.evals.generators import Gym
 from moot.evals.running import Asked, Run, run
+from moot.models.understudy import Understudy
 from moot.ports.finding import Search
-from moot.ports.model_call import Call, Reply, Say
+from moot.ports.model_call import Call, ModelCard, Reply, Say
 from moot.settings import Settings
 from moot.testing.skilled import Skill, Skilled
 from tests.integration.evals import MODEL, SKILLS, asked
@@ -274,3 +279,48 @@ def test_a_key_that_came_with_another_request_is_not_taken_for_the_same(tmp_path
                 await service.create("n", format="poll", once=Once("k", "2"), start=False)
 
     go(work())
+
+
+class Solver:
+    """Knows the answers to half of the questions, and writes them in its own way."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._items = {item.text: (n, item) for n, item in enumerate(items)}
+        self._understudy = Understudy()
+        self.calls = 0
+
+    def card(self, model: str) -> ModelCard:
+        return ModelCard(model, 200_000, None, None)
+
+    async def speak(self, call: Call, say: Say) -> Reply:
+        self.calls += 1
+        reply = await self._understudy.speak(call, say)
+        n, item = self._items[call.debate.motion.partition("\n\nWhoever names")[0]]
+        answer = f"  {item.answer}.0 " if n % 2 == 0 else "1e999"
+        return replace(reply, data={**(reply.data or {}), "answer": answer, "choice": None})
+
+
+def test_the_verifier_of_a_generator_marks_the_answers(tmp_path: Path) -> None:
+    path = find_spec("reasoning_gym")
+    assert path
+    assert path.origin
+    wheel = Path(path.origin).parents[1]  # unpacked
+    gym = Gym(tmp_path / "datasets")
+    with closing(gym), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gym, "_wheel", lambda: wheel)
+        data = gym.load("gym:chain_sum", 4)
+        wanted = Asked(data, (parse("single"), parse("vote@3")), MODEL)
+        gym.check(data.items)
+        solver = Solver(data.items)
+
+        async def work() -> Run:
+            async with engine(Settings(home=tmp_path, model=MODEL), solver) as service:
+                return await run(service, wanted, verify=gym.is_right)
+
+        first = table(go(work(), within=1e9))
+        called = solver.calls
+        assert [one["right"] for one in first["arms"]] == [2, 2]
+        assert table(go(work(), within=1e9)) == first
+        assert solver.calls == called == 4 * (1 + 3)
+        with pytest.raises(ValueError, match="marked by its verifier"):
+            done(wanted, tmp_path)

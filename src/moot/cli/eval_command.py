@@ -1,6 +1,7 @@
 """`moot eval`: whether debates are worth it, on questions whose answers are known."""
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,9 @@ from moot.cli.quiet import loading
 from moot.errors import InputError
 
 if TYPE_CHECKING:
+    from moot.evals.arms import Arm
     from moot.evals.datasets import Dataset
+    from moot.evals.generators import Gym
     from moot.evals.running import Asked, Run
     from moot.ports.entry_point import Moot
 
@@ -38,13 +41,14 @@ def evaluate(
         str,
         typer.Argument(
             metavar="DATASET",
-            help="A JSONL file (id, question, options, answer, sources), the name of a public set, "
-            "or list, which shows these.",
+            help="A JSONL file (id, question, options, answer, sources), the name of a public set "
+            "or of a generator (gym:NAME), or list, which shows these.",
         ),
     ],
     arm: Arms = None,
     items: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Only the first N; default all.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="Only the first N; default all, of a generator 100."),
     ] = None,
     budget: Annotated[
         float | None, typer.Option(metavar="USD", help="What all arms together may cost.")
@@ -89,23 +93,28 @@ async def _run(
     items: int | None,
     more: tuple[float | None, str | None, str, int],
 ) -> "Run":
+    from moot.bootstrap import places
     from moot.cli.target import where
     from moot.evals import running, statistics
+    from moot.evals.generators import Gym
+    from moot.settings import Settings
 
     statistics.check()
-    asked = _asked(dataset, specs, match, items)
+    compared = _arms(specs, match)
+    settings = Settings()
     budget, model, name, at_once = more
-    async with where() as moot:
-        chosen = model or (await moot.default_models())[0]
-        whole = running.Asked(*asked, chosen, name, match, budget, at_once)
-        await _introduce(moot, whole)
-        return await running.run(moot, whole, _told)
+    with closing(Gym(settings.home / "datasets", places(settings).index, _say)) as gym:
+        data = _dataset(dataset, items, gym)
+        gym.check(data.items)
+        async with where() as moot:
+            chosen = model or (await moot.default_models())[0]
+            whole = running.Asked(data, compared, chosen, name, match, budget, at_once)
+            await _introduce(moot, whole)
+            return await running.run(moot, whole, _told, gym.is_right)
 
 
-def _asked(
-    dataset: str, specs: list[str] | None, match: str | None, items: int | None
-) -> tuple[Any, Any]:
-    from moot.evals import arms, datasets
+def _arms(specs: list[str] | None, match: str | None) -> "tuple[Arm, ...]":
+    from moot.evals import arms
 
     if not specs:
         raise InputError("Name two or more arms, for example --arm single --arm council.", "arm")
@@ -120,25 +129,28 @@ def _asked(
         )
     if match is not None and match not in specs:
         raise InputError(f"--match {match}: there is no such arm.", "match")
-    data = _dataset(dataset)
-    return datasets.Dataset(data.name, data.items[:items]), found
+    return found
 
 
-def _dataset(given: str) -> "Dataset":
-    """A file, or a public set by its name."""
-    from moot.bootstrap import places
-    from moot.evals import datasets, public_sets
-    from moot.settings import Settings
+def _dataset(given: str, count: int | None, gym: "Gym") -> "Dataset":
+    """The first items of a file, of a public set or of a generator."""
+    from moot.evals import datasets, generators, public_sets
 
     path, entry = Path(given), public_sets.known(given)
-    if entry is None or path.exists():
-        if not path.exists():
-            names = ", ".join(one.name for one in public_sets.catalogue())
-            said = f"{given}: there is no such file, and no public set of that name: {names}."
-            raise InputError(said, "dataset")
-        return datasets.load(path)
-    settings = Settings()
-    return public_sets.load(entry, settings.home / "datasets", places(settings).index, _say)
+    if path.exists():
+        data = datasets.load(path)
+    elif entry is not None:
+        data = public_sets.load(entry, gym.folder, gym.index, _say)
+    elif generators.names(given):
+        return gym.load(given, count)
+    else:
+        names = ", ".join(one.name for one in public_sets.catalogue())
+        said = (
+            f"{given}: there is no such file, no public set of that name ({names}), and it is no "
+            f"generator ({generators.PREFIX}NAME); moot eval list shows them all."
+        )
+        raise InputError(said, "dataset")
+    return datasets.Dataset(data.name, data.items[:count])
 
 
 def _say(words: str) -> None:
@@ -146,14 +158,24 @@ def _say(words: str) -> None:
 
 
 def _list(json: bool) -> None:
-    from moot.evals.public_sets import catalogue
+    from moot.evals import generators, public_sets
 
+    made, sets = generators.catalogue(), public_sets.catalogue()
     if json:
-        print_json([one.model_dump() for one in catalogue()])
+        package = made.package.model_dump()
+        found = [{**package, **one.model_dump(), "name": one.dataset} for one in made.generator]
+        print_json([*(one.model_dump() for one in sets), *found])
         return
-    for one in catalogue():
+    for one in sets:
         about = f"{one.title}. {one.licence}; {one.bytes / 1e6:,.0f} MB with {one.package}"
         typer.echo(f"{one.name:<12}{about}")
+    package = made.package
+    typer.echo(
+        f"\nMade from a seed (gym:NAME or gym:NAME,seed=N), and marked by their own verifiers. "
+        f"{package.licence}; {package.bytes / 1e6:,.0f} MB with {package.package}:"
+    )
+    for one in made.generator:
+        typer.echo(f"{one.dataset:<28}{one.title}")
 
 
 async def _introduce(moot: "Moot", asked: "Asked") -> None:

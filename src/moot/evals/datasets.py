@@ -25,6 +25,15 @@ class Source(_Record):
     text: str = Field(min_length=1)
 
 
+class Made(_Record):
+    """By which generator a question was made; its verifier marks the answers."""
+
+    generator: str
+    version: str  # of the generator's package
+    seed: int
+    index: int
+
+
 class Item(_Record):
     """One question, and its answer. With options, the answer is one of them, or its letter."""
 
@@ -34,6 +43,7 @@ class Item(_Record):
     answer: Annotated[str, Field(min_length=1, coerce_numbers_to_str=True)]
     sources: tuple[Source, ...] = ()
     check: Check | None = None  # of an answer without options; None: by what the answer is
+    made: Made | None = None
 
     @property
     def right(self) -> int | None:
@@ -98,6 +108,11 @@ def _item(line: str, where: str) -> Item:
         raise InputError(f"{where}, options: give two or more, or none.", "options")
     if len({option.casefold() for option in item.options}) != len(item.options):
         raise InputError(f"{where}, options: two of them are the same.", "options")
+    if item.made and (item.options or item.check):
+        raise InputError(
+            f"{where}, made: the generator marks the answers; give neither options nor check.",
+            "made",
+        )
     letters = LETTERS[: len(item.options)]
     if item.options and item.answer not in item.options and item.answer not in tuple(letters):
         raise InputError(

@@ -83,7 +83,8 @@ def read(item: Item, words: str) -> str | None:
 
 
 def is_right(item: Item, answer: str | None) -> bool:
-    """Whether an answer is the one that the dataset has. No answer is not."""
+    """Whether an answer is the one that the dataset has. No answer is not. Answers to a question
+    that was made are marked by its generator."""
     if answer is None:
         return False
     if item.right is not None:
@@ -95,6 +96,8 @@ def _same(item: Item, answer: str) -> str:
     """What answers that mean the same have in common."""
     if item.options:
         return answer
+    if item.made:  # every sign may count, and its verifier would give away what is right
+        return " ".join(answer.split())
     check = item.check or ("number" if _NUMBER.fullmatch(item.answer.strip()) else "text")
     if check == "number":
         numbers = _NUMBER.findall(answer)

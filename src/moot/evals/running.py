@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from moot.core import depth, prices
@@ -26,6 +26,8 @@ from moot.ports.debate_store import Once
 from moot.ports.entry_point import Moot
 from moot.render.cost import UNKNOWN, about
 
+Verify = Callable[[Item, str], bool]
+"""Whether an answer is right, by the generator that made the question."""
 FORMS = 1
 """By which rules an item becomes a debate. With others, an eval would be another one."""
 
@@ -88,13 +90,21 @@ class Run:
         return sum(one.whole.cost_usd + one.report_usd for one in self.answers.values())
 
 
-async def run(moot: Moot, asked: Asked, told: Callable[[Run], None] = lambda _: None) -> Run:
-    """Put every item to every arm, and wait for the answers. `told` hears of each."""
+async def run(
+    moot: Moot,
+    asked: Asked,
+    told: Callable[[Run], None] = lambda _: None,
+    verify: Verify | None = None,
+) -> Run:
+    """Put every item to every arm, and wait for the answers. `told` hears of each. `verify` marks
+    those to questions that a generator made."""
+    if verify is None and any(item.made for item in asked.dataset.items):
+        raise ValueError("questions that a generator made are marked by its verifier")
     rules = {one.name: one for one in await moot.formats()}
     for arm in asked.arms:
         arms.check(arm, rules, asked.dataset.items)
     made = Run(asked)
-    runner = _Runner(moot, made, rules, told)
+    runner = _Runner(moot, made, rules, told, verify)
     async for block in runner.blocks():
         gate = asyncio.Semaphore(asked.at_once * 2)
         async with asyncio.TaskGroup() as group:
@@ -124,13 +134,19 @@ async def outlook(moot: Moot, asked: Asked) -> str:
 
 class _Runner:
     def __init__(
-        self, moot: Moot, made: Run, rules: dict[str, Format], told: Callable[[Run], None]
+        self,
+        moot: Moot,
+        made: Run,
+        rules: dict[str, Format],
+        told: Callable[[Run], None],
+        verify: Verify | None,
     ) -> None:
         self._moot = moot
         self._run = made
         self._asked = made.asked
         self._rules = rules
         self._told = told
+        self._verify = verify
 
     async def blocks(self) -> AsyncGenerator[list[tuple[Item, Arm, int]]]:
         """What is asked for at the same time. The next block begins when this one has ended, for
@@ -159,6 +175,9 @@ class _Runner:
             debate = await self._ended(debate)
             turns = await self._moot.turns(debate.id)
         answered = _answered(item, arm, votes, debate, turns)
+        if self._verify and item.made and answered.done and answered.answer is not None:
+            right = await asyncio.to_thread(self._verify, item, answered.answer)
+            answered = replace(answered, right=right)
         self._run.answers[item.id, arm.spec] = answered
         self._told(self._run)
 
@@ -279,7 +298,7 @@ def _answered(item: Item, arm: Arm, votes: int, debate: Debate, turns: Sequence[
         debate=debate.id,
         done=done,
         answer=said.answer,
-        right=done and is_right(item, said.answer),
+        right=done and not item.made and is_right(item, said.answer),
         confidence=said.confidence,
         votes=votes,
         usage=sum((turn.usage for turn in turns), Usage()),
