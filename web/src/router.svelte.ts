@@ -4,7 +4,7 @@ export type Route =
   | { name: 'new'; step: 1 | 2 }
   | { name: 'debate' | 'outcome' | 'replay'; id: string }
   | { name: 'source'; id: string; source: string }
-  | { name: 'agents' | 'stations' | 'settings' | 'example' }
+  | { name: 'agents' | 'stations' | 'settings' | 'ratings' | 'example' }
   | { name: 'station'; id: string }
   | { name: 'air'; station: string; debate: string | null }
   | { name: 'guest'; id: string }
@@ -13,7 +13,7 @@ export type Route =
 
 const DEBATE = /^\/d\/([\w-]+)(?:\/(outcome|replay))?\/?$/
 const SOURCE = /^\/d\/([\w-]+)\/sources\/(S[1-9]\d{0,2})\/?$/
-const STUDIO = /^\/studio\/(?:(agents|settings)|stations(?:\/([\w-]+))?)\/?$/
+const STUDIO = /^\/studio\/(?:(agents|settings|ratings)|stations(?:\/([\w-]+))?)\/?$/
 const AIR = /^\/air\/([\w-]+)(?:\/([\w-]+))?\/?$/
 
 const GUEST = /^\/guest\/([\w-]+)\/?$/
@@ -36,7 +36,7 @@ function parse(path: string, search = ''): Route {
   const studio = STUDIO.exec(path)
   if (!studio) return { name: 'lost' }
   if (studio[2]) return { name: 'station', id: studio[2] }
-  return { name: (studio[1] as 'agents' | 'settings' | undefined) ?? 'stations' }
+  return { name: (studio[1] as 'agents' | 'settings' | 'ratings' | undefined) ?? 'stations' }
 }
 
 class Router {
@@ -105,6 +105,7 @@ export const paths = {
   example: '/example',
   settings: '/studio/settings',
   agents: '/studio/agents',
+  ratings: '/studio/ratings',
   stations: '/studio/stations',
   station: (id: string) => `/studio/stations/${id}`,
   air: (station: string, debate?: string) => `/air/${station}${debate ? `/${debate}` : ''}`,

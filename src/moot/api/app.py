@@ -27,6 +27,7 @@ from moot.api import (
     openai_routes,
     openapi,
     problems,
+    rating_routes,
     source_routes,
     station_routes,
     template_routes,
@@ -108,6 +109,7 @@ def _routes() -> FastAPI:
         on_air,
         library,
         template_routes,
+        rating_routes,
         health,
     ):
         app.include_router(routes.router if routes is event_routes else routes.routes.router)

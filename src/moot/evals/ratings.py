@@ -9,8 +9,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
+from moot import extras
 from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.jury import SIDES
 from moot.outcome.calibration import Calibration
@@ -63,15 +65,16 @@ class Ratings:
     """Everything that is counted."""
 
     debates: int = 0
+    older: bool = False  # there are more debates, which were left out
     records: dict[tuple[str, str], Record] = field(default_factory=dict[tuple[str, str], Record])
     games: list[Game] = field(default_factory=list[Game])
     contests: dict[str, int] = field(default_factory=lambda: defaultdict[str, int](int))
     checks: Checks = field(default_factory=Checks)
 
 
-async def collect(moot: Moot) -> Ratings:
-    """Read every debate that came to an outcome. One that began with another's turns is left out:
-    what was said in it counts there."""
+async def collect(moot: Moot, most: int | None = None) -> Ratings:
+    """Read every debate that came to an outcome, or the newest of them. One that began with
+    another's turns is left out: what was said in it counts there."""
     made, before = Ratings(), None
     while True:
         page = await moot.find(
@@ -79,6 +82,9 @@ async def collect(moot: Moot) -> Ratings:
         )
         for debate in page.debates:
             if debate.outcome is not None and debate.outcome.outcome and not debate.forked_from:
+                if made.debates == most:
+                    made.older = True
+                    return made
                 whole = await moot.get(debate.id)
                 add(made, whole, await moot.turns(debate.id), await moot.verdict(debate.id))
         if page.next is None:
@@ -193,16 +199,20 @@ def strengths(games: Sequence[Game], contests: Mapping[str, int]) -> list[Streng
 
 
 def document(made: Ratings, scores: Calibration) -> dict[str, Any]:
-    """All of it, as JSON says it."""
+    """All of it, in the shape of `wire.rating_shapes`. Without what strengths are computed with,
+    there are none."""
+    lacks = "" if find_spec("statsmodels") else extras.install("evals")
     brier = {one.model: one.brier for one in scores.models}
     records = sorted(made.records.values(), key=lambda one: (one.model, one.role))
     return {
         "debates": made.debates,
+        "older": made.older,
         "strengths": [
             {"model": one.model, "chance": round(one.chance, 4), "low": round(one.low, 4),
              "high": round(one.high, 4), "debates": one.debates}
-            for one in strengths(made.games, made.contests)
+            for one in ([] if lacks else strengths(made.games, made.contests))
         ],
+        "lacks": lacks or None,
         "records": [
             {"model": one.model, "role": one.role, "debates": one.debates, "judged": one.judged,
              "won": one.won, "brier": brier.get(one.model), "movedOthers": one.moved_others,

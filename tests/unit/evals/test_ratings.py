@@ -4,19 +4,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ConfigDict, TypeAdapter
 from tests.integration.evals import dataset
 from tests.virtual import engine, go
 
+from moot.evals import ratings
 from moot.evals.ratings import collect, document, strengths
 from moot.evals.ratings_text import html, notes, records
 from moot.settings import Settings
 from moot.testing.skilled import Skill, Skilled
+from moot.wire.rating_shapes import Ratings
 
 GOOD, BAD, JUROR = "openai:scripted", "claude:scripted", "gemini:scripted"
 SKILLS = {GOOD: Skill(1.0), BAD: Skill(0.0), JUROR: Skill(1.0)}
 
 
-def rated(home: Path, count: int) -> dict[str, Any]:
+def rated(home: Path, count: int, most: int | None = None) -> dict[str, Any]:
     """Ratings of a home with councils that a jury decides, and duels without an outcome."""
     items = dataset(count, 2).items
     roles = {"Proponent": BAD, "Critic": GOOD, "Analyst": BAD, "Synthesizer": GOOD}
@@ -34,7 +37,7 @@ def rated(home: Path, count: int) -> dict[str, Any]:
                 await moot.wait(made.id)
             plain = await moot.create("Ships sail?", format="duel", limits={"max_turns": 2})
             await moot.wait(plain.id)
-            return document(await collect(moot), await moot.calibration())
+            return document(await collect(moot, most), await moot.calibration())
 
     return go(work(), within=1e9)
 
@@ -50,6 +53,23 @@ def test_whoever_held_what_juries_chose_is_stronger(tmp_path: Path) -> None:
     assert worst["model"] == BAD
     assert worst["high"] > best["low"], "three debates settle little"
     assert all(0 < one["low"] < one["chance"] < one["high"] < 1 for one in made["strengths"])
+
+
+def test_the_newest_debates_are_counted_and_the_rest_is_said_to_be_there(tmp_path: Path) -> None:
+    shape = TypeAdapter[Any](list[Ratings], config=ConfigDict(extra="forbid"))
+    for most, counted, older in ((1, 1, True), (2, 2, False), (None, 2, False)):
+        made = rated(tmp_path / str(most), 2, most)
+        assert (made["debates"], made["older"]) == (counted, older)
+        assert shape.validate_python([made]) == [made]
+
+
+def test_without_what_computes_them_there_are_no_strengths_and_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ratings, "find_spec", lambda _: None)
+    made = rated(tmp_path, 1)
+    assert (made["strengths"], made["records"][0]["debates"]) == ([], 1)
+    assert "pip install" in made["lacks"]
 
 
 def test_strengths_are_known_better_after_more_debates() -> None:

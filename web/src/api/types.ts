@@ -11,6 +11,7 @@ export type Tags = Schemas['Tags']
 export type Debate = Schemas['Debate']
 export type Followup = Schemas['Followup']
 export type Template = Schemas['Template']
+export type Ratings = Schemas['Ratings']
 export type Turn = Schemas['Turn']
 export type Asked = NonNullable<Schemas['AskedNow']['asked']>
 export type FormField = Schemas['FormField']
