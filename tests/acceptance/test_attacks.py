@@ -278,7 +278,7 @@ def test_without_the_token_nothing_is_told(guarded: Scene) -> None:
         for method, path in guarded.routes
         if path not in PUBLIC and not path.startswith("/on-air/")
     ]
-    assert len(private) == 82
+    assert len(private) == 83
     wrong: list[list[tuple[str, str]]] = [
         [],
         [("Authorization", "")],

@@ -634,6 +634,12 @@ def test_library(scene: Scene) -> None:
     scene.problem(scene.http.get("/records", params={"q": "x" * 501}), 422, "q")
 
 
+def test_ratings(scene: Scene) -> None:
+    made = scene.get("/ratings")
+    assert made["debates"] >= 0
+    assert not made["older"]
+
+
 def test_settings(scene: Scene) -> None:
     unset = {"models": [], "limits": {}, "overridden": []}
     assert scene.get("/settings") == unset

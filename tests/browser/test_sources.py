@@ -51,6 +51,7 @@ DROP = """([box, text]) => {
 
 
 def set_up(page: Page) -> None:
+    page.wait_for_load_state("networkidle")  # until all formats are there
     page.get_by_role("radio", name="Duel").check()
     page.get_by_label("Motion").fill("Should we move the ledger?")
     page.get_by_label("Turns", exact=True).fill("2")
