@@ -51,8 +51,12 @@ DROP = """([box, text]) => {
 
 
 def set_up(page: Page) -> None:
-    page.wait_for_load_state("networkidle")  # until all formats are there
-    page.get_by_role("radio", name="Duel").check()
+    duel = page.get_by_role("radio", name="Duel")
+    for _ in range(5):  # what is loaded above it may push it away from under the pointer
+        duel.click()
+        if duel.is_checked():
+            break
+    expect(duel).to_be_checked()
     page.get_by_label("Motion").fill("Should we move the ledger?")
     page.get_by_label("Turns", exact=True).fill("2")
     page.locator("#documents-file").set_input_files([
