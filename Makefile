@@ -85,7 +85,7 @@ rewritten: setup
 	@$(PYTEST) --collect-only -q -q > .venv/rewritten || { cat .venv/rewritten; exit 1; }
 
 on-sqlite:
-	$(PYTEST) -n 5 $(SPREAD)
+	$(PYTEST) -n 6 $(SPREAD)
 
 on-postgres:
 	@MOOT_TEST_DATABASE=postgres $(PYTEST) -n 1 $(SPREAD) $(ON_POSTGRES) > .venv/on-postgres 2>&1; code=$$?; \
