@@ -8,6 +8,7 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -267,8 +268,14 @@ def measure(fault: Fault, debates: int) -> Measured:
         scene = Scene(f"{fault.name} {n}", fault.name)
         scene.guilty = tuple(fault.guilty(scene))
         caught += fault.shows(hold(scene, fault.jury, fault.script), scene.guilty)
-        accused += fault.shows(hold(Scene(f"clean {fault.name} {n}"), fault.jury), ())
+        accused += fault.shows(_clean(n, fault.jury), ())
     return Measured(fault.name, debates, caught, accused)
+
+
+@cache
+def _clean(n: int, jury: int) -> Verdict:
+    """The same clean debates are looked at for each fault."""
+    return hold(Scene(f"clean {n}"), jury)
 
 
 def first_slot_juries(debates: int) -> int:
