@@ -15,6 +15,7 @@ from typing import Any
 from moot import extras
 from moot.core.debate import NO_USAGE, Debate, Turn, Usage
 from moot.core.jury import SIDES
+from moot.core.voices import UNDERSTUDY
 from moot.outcome.calibration import Calibration
 from moot.ports.entry_point import Moot
 from moot.ports.finding import Search
@@ -93,12 +94,13 @@ async def collect(moot: Moot, most: int | None = None) -> Ratings:
 
 
 def add(made: Ratings, debate: Debate, turns: Sequence[Turn], verdict: Mapping[str, Any]) -> None:
-    """Count one debate."""
+    """Count one debate, and in it whoever spoke with a model."""
     made.debates += 1
     held, decided = _held(debate, verdict), verdict["selected"]
     judged = verdict["decidedBy"] == "jury" and decided is not None
     seats = {seat.name: seat for seat in debate.participants if not seat.is_human}
-    spoke = {turn.name: turn.model for turn in turns if turn.status == "ok" and turn.name in seats}
+    said = [turn for turn in turns if turn.status == "ok" and turn.model != UNDERSTUDY]
+    spoke = {turn.name: turn.model for turn in said if turn.name in seats}
     records: dict[str, Record] = {}
     for name, model in spoke.items():
         seat = seats[name]

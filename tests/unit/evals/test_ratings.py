@@ -1,5 +1,6 @@
 """Ratings: how models have done, from verdicts and turns."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from pydantic import ConfigDict, TypeAdapter
 from tests.integration.evals import dataset
 from tests.virtual import engine, go
 
+from moot.core.voices import UNDERSTUDY
 from moot.evals import ratings
 from moot.evals.ratings import collect, document, strengths
 from moot.evals.ratings_text import html, notes, records
@@ -70,6 +72,21 @@ def test_without_what_computes_them_there_are_no_strengths_and_it_says_so(
     made = rated(tmp_path, 1)
     assert (made["strengths"], made["records"][0]["debates"]) == ([], 1)
     assert "pip install" in made["lacks"]
+
+
+def test_the_understudy_is_not_rated(tmp_path: Path) -> None:
+    (item,) = dataset(1, 2).items
+    found = ratings.Ratings()
+
+    async def work() -> None:
+        settings = Settings(home=tmp_path, model=GOOD)
+        async with engine(settings, Skilled([item], SKILLS)) as moot:
+            debate = await moot.wait((await moot.create(item.text, format="council")).id)
+            turns = [replace(turn, model=UNDERSTUDY) for turn in await moot.turns(debate.id)]
+            ratings.add(found, debate, turns, await moot.verdict(debate.id))
+
+    go(work(), within=1e9)
+    assert (found.debates, found.records) == (1, {})
 
 
 def test_strengths_are_known_better_after_more_debates() -> None:
