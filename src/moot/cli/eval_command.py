@@ -146,8 +146,8 @@ def _dataset(given: str, count: int | None, gym: "Gym") -> "Dataset":
     else:
         names = ", ".join(one.name for one in public_sets.catalogue())
         said = (
-            f"{given}: there is no such file, no public set of that name ({names}), and it is no "
-            f"generator ({generators.PREFIX}NAME); moot eval list shows them all."
+            f"{given}: there is no such file, no public set of that name ({names}), and it is "
+            f"not a generator ({generators.PREFIX}NAME). `moot eval list` shows them all."
         )
         raise InputError(said, "dataset")
     return datasets.Dataset(data.name, data.items[:count])

@@ -185,7 +185,7 @@ def _parsed(given: str) -> tuple[Generator, int]:
 def _known(name: str) -> Generator:
     found = next((one for one in catalogue().generator if one.name == name), None)
     if found is None:
-        said = f"There is no generator {name!r}; moot eval list shows them."
+        said = f"There is no generator {name!r}; `moot eval list` shows them."
         raise InputError(said, "dataset")
     return found
 

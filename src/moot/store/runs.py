@@ -71,14 +71,17 @@ KEEP_FORMAT = keeping(formats)
 KEEP_TAG = keeping(tags)
 BY_NUMBERS = Query(select(runs).where(any_of(runs.c.number)))
 COUNTS = Query(select(runs.c.status, func.count().label("debates")).group_by(runs.c.status))
+_IN_HAND = select(*runs.c["id", "fence", "last_seq", "lease_owner", "lease_until", "not_before"])
 UNFINISHED = Query(
-    select(*runs.c["id", "fence", "last_seq", "lease_owner", "lease_until", "not_before"])
-    .where(text("status IN ('queued', 'running', 'ending')"), runs.c.waiting_for.is_(None))
-    .where(runs.c.not_before <= bindparam("now"))
+    _IN_HAND.where(
+        text("status IN ('queued', 'running', 'ending')"), runs.c.waiting_for.is_(None)
+    ).where(runs.c.not_before <= bindparam("now"))
 )
-LEFT_OPEN = Query(  # debates that paused while calls of theirs went on
-    select(*runs.c["id", "fence", "last_seq", "lease_owner", "lease_until", "not_before"]).where(
-        runs.c.lease_owner.is_not(None), runs.c.status == "paused", runs.c.open_calls > 0
+LEFT_OPEN = Query(
+    # debates that paused while calls of theirs went on, by their leases: these are few, and debates
+    # that are paused may be many
+    _IN_HAND.where(runs.c.lease_owner > "", runs.c.open_calls > 0).where(
+        text("status NOT IN ('queued', 'running', 'ending')")
     )
 )
 UNFILED = Query(

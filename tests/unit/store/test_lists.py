@@ -111,6 +111,15 @@ def test_debates_are_counted_from_an_index(driver: sqlite3.Connection) -> None:
     assert explained.plans == ["SCAN debate_runs USING COVERING INDEX debate_runs_status"]
 
 
+def test_a_sweep_passes_by_debates_that_rest(driver: sqlite3.Connection) -> None:
+    explained = Explained(driver)
+    runs.unfinished(Connection("sqlite", explained), 0.0)  # three statuses, and then leases
+    assert explained.plans == [
+        "SEARCH debate_runs USING INDEX debate_runs_status (status=?)",
+        "SEARCH debate_runs USING INDEX debate_runs_leased (lease_owner>?)",
+    ]
+
+
 def test_no_index_holds_what_a_turn_changes() -> None:
     changed = set(runs.PROGRESS)
     for one in tables.runs.indexes:
