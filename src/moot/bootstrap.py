@@ -345,11 +345,11 @@ def _service(
         store, records, speaker, bus, clock, keeper, meter.turn if meter else None,
         shared=apart, deaths=settings.deaths, round_ended=filer.file_round,
     )  # fmt: skip
-    library = Sources(store, _reader(settings, files=files), clock, files=files)
+    documents = Sources(store, _reader(settings, files=files), clock, files=files)
     supervisor = Supervisor(
         store, filer, records, dispatcher, clock, settings.sweep_seconds, formats.enabled,
         settings.lease_seconds if apart else 0.0, stations.look if air else None,
-        reporter.look, asker.look, library.look, is_dead=keeper.is_dead,
+        reporter.look, asker.look, documents.look, is_dead=keeper.is_dead,
     )  # fmt: skip
     indexer = Indexer(store, bus, keeper.holding, settings.sweep_seconds)
     return Service(
@@ -360,7 +360,7 @@ def _service(
         filer=filer, reporter=reporter, asker=asker, new_id=instead.new_id,
         bundles=Bundles(database, settings.home),
         templates=TemplateFiles(settings.home),
-        library=library,
+        documents=documents,
         replay=lambda debate_id: replay(settings, debate_id),
     )  # fmt: skip
 

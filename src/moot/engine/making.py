@@ -41,7 +41,7 @@ class Maker:
     voices: Voices
     preferences: PreferencesStore
     agents: Agents
-    library: Sources
+    documents: Sources
     new_id: Callable[[float], str]
 
     async def create(
@@ -147,7 +147,7 @@ class Maker:
         wanted["participants"] = [await self._seat(seat, at) for at, seat in enumerate(seats)]
         if wanted.get("host") is not None:
             wanted["host"] = await self._seat(wanted["host"])
-        wanted["sources"] = await self.library.read(
+        wanted["sources"] = await self.documents.read(
             wanted.get("sources") or (),
             allow_secrets=request.allowed(wanted.pop("allow_secrets", None), "allow_secrets"),
         )

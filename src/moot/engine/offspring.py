@@ -52,7 +52,7 @@ class Offspring:
         self, known: Debate, after: int, changes: Mapping[str, Any] | None, once: Once | None
     ) -> Debate:
         wanted = dict(changes or {})
-        more = await self.maker.library.read(
+        more = await self.maker.documents.read(
             wanted.get("sources") or (),
             allow_secrets=request.allowed(wanted.pop("allow_secrets", None), "allow_secrets"),
         )

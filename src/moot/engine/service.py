@@ -106,7 +106,7 @@ class Service(Moot):
         tail: Tail,
         filer: Filer,
         reporter: Reporter,
-        library: Sources,
+        documents: Sources,
         asker: Asker,
         bundles: Bundles,
         templates: TemplateStore,
@@ -133,11 +133,11 @@ class Service(Moot):
         self._asker = asker
         self._bundles = bundles
         self._templates = templates
-        self._library = library
+        self._documents = documents
         self._indexer = indexer
         self._replay = replay
         self._maker = Maker(
-            store, records, bus, dispatcher, clock, formats, voices, preferences, agents, library,
+            store, records, bus, dispatcher, clock, formats, voices, preferences, agents, documents,
             new_id,
         )  # fmt: skip
         self._offspring = Offspring(self._maker)
@@ -219,7 +219,7 @@ class Service(Moot):
     async def upload(
         self, name: str, data: bytes, *, title: str = "", allow_secrets: bool = False
     ) -> tuple[str, Source]:
-        return await self._library.upload(name, data, title, allow_secrets=allow_secrets)
+        return await self._documents.upload(name, data, title, allow_secrets=allow_secrets)
 
     # --- verbs ---
 
